@@ -1,0 +1,1 @@
+//! The LATTester experiments as data, and their op streams.
