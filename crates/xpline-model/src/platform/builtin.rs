@@ -1,0 +1,31 @@
+//! The platform files that come with xpline.
+
+/// A file of the folder `platforms`, in the program itself.
+pub struct Builtin {
+    pub name: &'static str,
+    pub file: &'static str,
+    pub text: &'static str,
+}
+
+macro_rules! builtin {
+    ($($name:literal),* $(,)?) => {
+        &[$(Builtin {
+            name: $name,
+            file: concat!("platforms/", $name, ".toml"),
+            text: include_str!(concat!("../../../../platforms/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// Platforms to run on.
+pub const PLATFORMS: &[Builtin] = builtin!["optane", "optane-ni", "dram"];
+
+/// Bases that platforms extend.
+pub const BASES: &[Builtin] = builtin!["cascade-lake"];
+
+pub fn find(name: &str) -> Option<&'static Builtin> {
+    PLATFORMS
+        .iter()
+        .chain(BASES)
+        .find(|builtin| builtin.name == name)
+}

@@ -1,0 +1,83 @@
+//! Platforms as data: what a memory system is made of, read from a TOML file whose every number names its source.
+//!
+//! A file may extend another and override single values:
+//!
+//! ```
+//! use xpline_model::Platform;
+//!
+//! let text = r#"
+//!     name = "big-buffer"
+//!     description = "One Optane DIMM with twice the XPBuffer"
+//!     extends = "optane-ni"
+//!     [optane.xpbuffer]
+//!     lines = 128 # what if
+//! "#;
+//! let platform = Platform::load("big-buffer.toml", &[], &|_| Ok(text.into()))?;
+//! assert_eq!(platform.interleave.dimms, 1);
+//!
+//! let lines = platform.describe().iter().find(|entry| entry.key == "optane.xpbuffer.lines").unwrap();
+//! assert_eq!(lines.source.as_deref(), Some("what if"));
+//! assert_eq!(lines.origin.to_string(), "big-buffer.toml:6");
+//! # Ok::<(), xpline_model::PlatformError>(())
+//! ```
+
+mod builtin;
+mod check;
+mod error;
+mod key;
+mod load;
+mod schema;
+mod source;
+mod unit;
+
+use std::io;
+
+use key::{Node, Section};
+
+pub use error::{BadValue, Origin, PlatformError};
+pub use key::{Entry, Key, Provenance};
+pub use load::ReadFile;
+pub use schema::{
+    Ait, Core, Ddrt, Dram, Imc, Interleave, Media, Memory, MemoryKind, Mesh, Optane, Platform,
+    PowerBudget, PrivateCache, Replacement, SharedCache, Wear, XpBuffer,
+};
+
+impl Platform {
+    /// Load a platform by name, or from a file, with overrides such as `optane.xpbuffer.lines=128` on top.
+    ///
+    /// `read` returns the text of the file at a path; it is asked only for what is not built in.
+    pub fn load(
+        name_or_path: &str,
+        overrides: &[String],
+        read: ReadFile,
+    ) -> Result<Self, PlatformError> {
+        load::load(name_or_path, overrides, read)
+    }
+
+    /// Load a built-in platform.
+    ///
+    /// ```
+    /// let platform = xpline_model::Platform::builtin("optane").unwrap();
+    /// assert_eq!(platform.l1d.size, 32 * 1024);
+    /// ```
+    pub fn builtin(name: &str) -> Result<Self, PlatformError> {
+        load::load(name, &[], &|_| Err(io::ErrorKind::NotFound.into()))
+    }
+
+    /// Names of the built-in platforms.
+    pub fn builtin_names() -> Vec<String> {
+        load::names()
+    }
+
+    /// Every key that platforms have, with what it means and what is allowed, in the order of the schema.
+    pub fn keys() -> Vec<Key> {
+        let mut keys = Vec::new();
+        Platform::list("", "", &Section, &mut keys);
+        keys
+    }
+
+    /// Every value of this platform as it was written, with its source and the line that set it.
+    pub fn describe(&self) -> &[Entry] {
+        &self.provenance.0
+    }
+}

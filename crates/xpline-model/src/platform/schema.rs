@@ -1,0 +1,337 @@
+//! Every parameter of a platform, a line each: what it means, its name, its type, and what is allowed.
+//!
+//! To add a parameter, add its line here and its value, with its source, to the files in `platforms/`.
+//! The field, the reader, the error messages and the key table all come from the line.
+
+use super::error::PlatformError;
+use super::key::{Key, Node, Provenance, Reader, Section, join, section};
+use super::unit::{
+    Any, Bytes, Count, Duration, Factor, Frequency, GIB, Grained, KIB, MIB, Power, Scalar, Text,
+    Unit, choice,
+};
+use crate::time::{MICROSECOND as US, NANOSECOND as NS};
+
+section! {
+    /// A memory system: everything that a platform file holds, in typed form.
+    ///
+    /// Times are in picoseconds, sizes in bytes, powers in milliwatts, clocks in GHz.
+    pub struct Platform {
+        /// Name in tables and figures.
+        name: Text in Any,
+        /// What the platform is, in a line.
+        description: Text in Any,
+        /// What the address space is made of.
+        memory: Memory in Section,
+        /// The cores of the socket.
+        core: Core in Section,
+        /// First-level data cache of each core.
+        l1d: PrivateCache in Section,
+        /// Second-level cache of each core.
+        l2: PrivateCache in Section,
+        /// Third-level cache, shared and non-inclusive.
+        l3: SharedCache in Section,
+        /// The way between the cores and the memory controllers.
+        mesh: Mesh in Section,
+        /// The integrated memory controllers.
+        imc: Imc in Section,
+        /// How addresses are spread over the DIMMs.
+        interleave: Interleave in Section,
+        /// Where each value comes from.
+        provenance: Provenance in Section,
+    }
+}
+
+choice! {
+    /// A kind of memory.
+    pub enum MemoryKind {
+        /// Optane DC persistent memory.
+        Optane = "optane",
+        /// DDR4 DRAM.
+        Dram = "dram",
+    }
+}
+
+/// The memory that the address space is made of, with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Memory {
+    Optane(Box<Optane>),
+    Dram(Box<Dram>),
+}
+
+impl Memory {
+    /// The name of the kind, as in `memory = "optane"`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Optane(_) => "optane",
+            Self::Dram(_) => "dram",
+        }
+    }
+}
+
+/// `memory = "optane"` selects the section `[optane]`, and so on.
+impl Node for Memory {
+    type Value = Self;
+    type Allowed = Section;
+
+    fn read(
+        reader: &mut Reader,
+        path: &str,
+        about: &str,
+        section: &Section,
+    ) -> Result<Self, PlatformError> {
+        Ok(match MemoryKind::read(reader, path, about, &Any)? {
+            MemoryKind::Optane => {
+                Self::Optane(Box::new(Optane::read(reader, "optane", "", section)?))
+            }
+            MemoryKind::Dram => Self::Dram(Box::new(Dram::read(reader, "dram", "", section)?)),
+        })
+    }
+
+    fn list(path: &str, about: &str, section: &Section, keys: &mut Vec<Key>) {
+        MemoryKind::list(path, about, &Any, keys);
+        Optane::list("optane", "", section, keys);
+        Dram::list("dram", "", section, keys);
+    }
+}
+
+section! {
+    /// The cores of a socket: how fast they issue memory ops, and how many they keep in flight.
+    pub struct Core {
+        /// Cores of the socket.
+        count: Count in 1..=256,
+        /// Core clock.
+        clock: Frequency in 0.1..=10.0,
+        /// Reorder buffer, in micro-ops.
+        window: Count in 1..=4096,
+        /// L1d misses in flight.
+        fill_buffers: Count in 1..=256,
+        /// ntstore lines in flight.
+        wc_buffers: Count in 1..=256,
+        /// Stores waiting after retirement.
+        store_buffer: Count in 1..=1024,
+        /// Stores past the head of the store buffer that may fetch their line early.
+        store_rfo_depth: Count in 0..=1024,
+        /// Time to issue one memory op of up to 64 B.
+        op_interval: Duration in 1..=US,
+        /// Time in which one write-combining buffer drains.
+        nt_interval: Duration in 1..=US,
+        /// Time in which one clwb or clflush of a line issues.
+        flush_interval: Duration in 1..=US,
+        /// Cost of a fence on its own.
+        fence: Duration in 0..=US,
+        /// Cost of a serialising clock reading.
+        stamp: Duration in 0..=US,
+    }
+}
+
+section! {
+    /// A cache that belongs to one core.
+    pub struct PrivateCache {
+        /// Capacity.
+        size: Bytes in (KIB..=GIB).multiple_of(64),
+        /// Associativity.
+        ways: Count in 1..=64,
+        /// Load-to-use latency of a hit.
+        hit: Duration in 1..=US,
+    }
+}
+
+section! {
+    /// The cache that all cores share.
+    pub struct SharedCache {
+        /// Capacity of all slices together.
+        size: Bytes in (KIB..=4 * GIB).multiple_of(64),
+        /// Associativity.
+        ways: Count in 1..=64,
+        /// Slices that lines are spread over.
+        slices: Count in 1..=256,
+        /// Load-to-use latency of a hit.
+        hit: Duration in 1..=US,
+        /// Which line of a full set makes room.
+        replacement: Replacement in Any,
+    }
+}
+
+choice! {
+    /// Which line of a full set makes room for a new one.
+    pub enum Replacement {
+        /// Any, chosen by a seeded generator.
+        Random = "random",
+        /// The least recently used.
+        Lru = "lru",
+    }
+}
+
+section! {
+    /// The way between the cores and the memory controllers.
+    pub struct Mesh {
+        /// From a core to a memory controller.
+        request: Duration in 0..=US,
+        /// From a memory controller back to a core.
+        response: Duration in 0..=US,
+    }
+}
+
+section! {
+    /// The integrated memory controllers.
+    pub struct Imc {
+        /// Controllers of the socket.
+        controllers: Count in 1..=64,
+        /// Channels of each controller, a DIMM each.
+        channels: Count in 1..=64,
+        /// Entries of the read pending queue of a channel.
+        rpq: Count in 1..=4096,
+        /// Entries of the write pending queue of a channel.
+        wpq: Count in 1..=4096,
+        /// Lines that one core may hold in the write pending queue of a channel.
+        wpq_per_core: Count in 1..=4096,
+    }
+}
+
+section! {
+    /// How addresses are spread over the DIMMs.
+    pub struct Interleave {
+        /// DIMMs that the address space covers.
+        dimms: Count in 1..=4096,
+        /// Bytes on one DIMM before the next takes over.
+        granularity: Bytes in (256..=GIB).power_of_two(),
+    }
+}
+
+section! {
+    /// An Optane DC persistent memory DIMM.
+    pub struct Optane {
+        /// The DDR-T link.
+        ddrt: Ddrt in Section,
+        /// The on-DIMM buffer of XPLines.
+        xpbuffer: XpBuffer in Section,
+        /// The address indirection table.
+        ait: Ait in Section,
+        /// The 3D XPoint media.
+        media: Media in Section,
+        /// The power budget.
+        power: PowerBudget in Section,
+        /// Wear levelling.
+        wear: Wear in Section,
+    }
+}
+
+section! {
+    /// The DDR-T link between a memory controller and an Optane DIMM.
+    pub struct Ddrt {
+        /// Time on the link of 64 B read.
+        read_transfer: Duration in 1..=US,
+        /// Time on the link of 64 B written.
+        write_transfer: Duration in 1..=US,
+        /// Requests that the DIMM's controller queues.
+        queue: Count in 1..=4096,
+    }
+}
+
+section! {
+    /// The on-DIMM buffer, shared by reads and writes, in which small writes combine.
+    pub struct XpBuffer {
+        /// Lines that it holds.
+        lines: Count in 1..=1_048_576,
+        /// Bytes of a line, which is what the media read and write at once (the XPLine).
+        line: Bytes in (64..=4 * KIB).power_of_two(),
+        /// Time from a request's arrival to its data when the line is buffered.
+        hit_latency: Duration in 1..=10 * US,
+        /// Reads in flight at a DIMM above which lines are lost before they are used up.
+        contention_reads_threshold: Count in 1..=4096,
+        /// Writes in flight at a DIMM above which lines are written back before they are full.
+        contention_writes_threshold: Count in 1..=4096,
+        /// Extra media accesses a line each time the requests in flight double past the threshold.
+        contention_slope: Factor in 0.0..=16.0,
+    }
+}
+
+section! {
+    /// The address indirection table, which maps addresses to media for wear levelling, and its cache.
+    pub struct Ait {
+        /// Bytes that one entry maps.
+        page: Bytes in (256..=MIB).power_of_two(),
+        /// Bytes that the cached entries map together.
+        cache: Bytes in (256..=1024 * GIB).multiple_of(256),
+        /// Time that a look-up outside the cache adds.
+        miss_latency: Duration in 0..=100 * US,
+    }
+}
+
+section! {
+    /// The 3D XPoint media of a DIMM.
+    pub struct Media {
+        /// Banks that work side by side.
+        banks: Count in 1..=4096,
+        /// Time to read one line.
+        read_latency: Duration in 1..=100 * US,
+        /// Time to write one line.
+        write_latency: Duration in 1..=100 * US,
+        /// Time between two line reads of a DIMM at full rate.
+        read_interval: Duration in 1..=100 * US,
+        /// Time between two line writes of a DIMM at full rate.
+        write_interval: Duration in 1..=100 * US,
+        /// Share of a read's interval that also delays writes, and the reverse.
+        read_write_coupling: Factor in 0.0..=1.0,
+    }
+}
+
+section! {
+    /// The power that a DIMM may draw, which bounds its write rate.
+    pub struct PowerBudget {
+        /// Average power allowed, as set in firmware.
+        budget: Power in 1_000..=100_000,
+        /// Power drawn before the first write.
+        idle: Power in 0..=100_000,
+        /// Shortest time between two line writes, whatever the budget.
+        write_floor: Duration in 1..=100 * US,
+    }
+}
+
+section! {
+    /// Wear levelling: blocks that are written often move.
+    pub struct Wear {
+        /// Line writes to a block from one move to the next.
+        interval: Count in 1..=1_000_000_000,
+        /// Bytes that move together.
+        block: Bytes in (256..=GIB).power_of_two(),
+        /// Time for which a move stalls the block.
+        stall: Duration in 0..=1_000 * US,
+    }
+}
+
+section! {
+    /// A channel of DDR4 DRAM.
+    pub struct Dram {
+        /// Ranks of a channel.
+        ranks: Count in 1..=16,
+        /// Banks of a rank.
+        banks: Count in (1..=256).power_of_two(),
+        /// Bytes of an open row across the devices of a rank.
+        row: Bytes in (KIB..=64 * KIB).power_of_two(),
+        /// Million transfers of 8 B a second.
+        speed: Count in 100..=20_000,
+        /// Read command to first data (CL).
+        tcl: Duration in 1..=US,
+        /// Row activation to a column command.
+        trcd: Duration in 1..=US,
+        /// Precharge to activation.
+        trp: Duration in 1..=US,
+        /// Activation to precharge.
+        tras: Duration in 1..=US,
+        /// One column command to the next on a rank.
+        tccd: Duration in 1..=US,
+        /// End of write data to precharge.
+        twr: Duration in 1..=US,
+        /// End of write data to a read command.
+        twtr: Duration in 1..=US,
+        /// Read command to precharge.
+        trtp: Duration in 1..=US,
+        /// Time between two refreshes.
+        trefi: Duration in NS..=1_000 * US,
+        /// Time that one refresh takes.
+        trfc: Duration in 1..=100 * US,
+        /// Time in the memory controller, both ways together.
+        controller: Duration in 0..=US,
+    }
+}
