@@ -43,8 +43,6 @@ pub struct DimmCounters {
     pub wpq_occupancy_ps: u64,
     /// Integral of the read pending queue's occupancy, entries x ps.
     pub rpq_occupancy_ps: u64,
-    /// Wear-levelling moves.
-    pub wear_moves: u64,
 }
 
 /// A reading of every counter at one moment; the difference of two readings describes the span between them.
@@ -59,4 +57,78 @@ pub struct Counters {
     pub dimms: Vec<DimmCounters>,
     /// Bytes a line of the medium holds (256 on Optane, 64 on DRAM).
     pub media_line_bytes: u64,
+}
+
+macro_rules! difference {
+    ($type:ty { $($field:ident),* }) => {
+        impl $type {
+            fn since(&self, earlier: &Self) -> Self {
+                Self { $($field: self.$field - earlier.$field),* }
+            }
+        }
+    };
+}
+
+difference!(CoreCounters { loads, stores, nt_stores, flushes, fences, bytes_loaded, bytes_stored });
+difference!(CacheCounters { hits, misses, dirty_evictions });
+difference!(DimmCounters {
+    reads,
+    writes,
+    buffer_hits,
+    buffer_misses,
+    ait_hits,
+    ait_misses,
+    media_reads,
+    media_writes,
+    wpq_occupancy_ps,
+    rpq_occupancy_ps
+});
+
+impl Counters {
+    /// What was counted between an earlier reading of the same machine and this one; `time` becomes the span.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            time: self.time - earlier.time,
+            core: self.core.since(&earlier.core),
+            l1d: self.l1d.since(&earlier.l1d),
+            l2: self.l2.since(&earlier.l2),
+            l3: self.l3.since(&earlier.l3),
+            dimms: self.dimms.iter().zip(&earlier.dimms).map(|(now, then)| now.since(then)).collect(),
+            media_line_bytes: self.media_line_bytes,
+        }
+    }
+
+    /// All DIMMs together.
+    pub fn dimm_total(&self) -> DimmCounters {
+        let mut total = DimmCounters::default();
+        for dimm in &self.dimms {
+            total.reads += dimm.reads;
+            total.writes += dimm.writes;
+            total.buffer_hits += dimm.buffer_hits;
+            total.buffer_misses += dimm.buffer_misses;
+            total.ait_hits += dimm.ait_hits;
+            total.ait_misses += dimm.ait_misses;
+            total.media_reads += dimm.media_reads;
+            total.media_writes += dimm.media_writes;
+            total.wpq_occupancy_ps += dimm.wpq_occupancy_ps;
+            total.rpq_occupancy_ps += dimm.rpq_occupancy_ps;
+        }
+        total
+    }
+
+    /// Effective write ratio: bytes the memory controllers wrote over bytes written to the media. `None` if the media took none.
+    pub fn ewr(&self) -> Option<f64> {
+        let total = self.dimm_total();
+        self.ratio(total.writes, total.media_writes)
+    }
+
+    /// Effective read ratio: bytes the memory controllers read over bytes read from the media. `None` if the media gave none.
+    pub fn err(&self) -> Option<f64> {
+        let total = self.dimm_total();
+        self.ratio(total.reads, total.media_reads)
+    }
+
+    fn ratio(&self, requests: u64, media_lines: u64) -> Option<f64> {
+        (media_lines > 0).then(|| (requests * 64) as f64 / (media_lines * self.media_line_bytes) as f64)
+    }
 }

@@ -1,12 +1,19 @@
-//! A model of persistent and far memory: cores, caches, memory controllers and DIMMs.
+//! A model of persistent and far memory: the platform's description, and a machine that runs op streams on it.
+//!
+//! Pure: no I/O, no clock, no threads. The public interface is [`Platform`], [`Machine`], [`Program`], [`Op`] and [`Counters`].
 
-pub mod counters;
-pub mod op;
+mod counters;
+mod dimm;
+mod machine;
+mod memory;
+mod op;
 pub mod platform;
-pub mod program;
-pub mod time;
+mod program;
+mod time;
 
+pub use counters::{CacheCounters, CoreCounters, Counters, DimmCounters};
+pub use machine::Machine;
 pub use op::{Op, OpKind};
 pub use platform::{Platform, PlatformError};
 pub use program::Program;
-pub use time::Time;
+pub use time::{MICROSECOND, NANOSECOND, Time};

@@ -34,8 +34,8 @@ impl Check<'_> {
             (
                 "l3.size",
                 l3.size,
-                u64::from(l3.ways) * u64::from(l3.slices),
-                "slices x ways x 64B",
+                u64::from(l3.ways),
+                "ways x 64B",
             ),
         ];
         caches
@@ -73,12 +73,6 @@ impl Check<'_> {
         )?;
         self.multiple("optane.ait.page", page, line, "optane.xpbuffer.line")?;
         self.multiple("optane.ait.cache", cache, page, "optane.ait.page")?;
-        self.multiple(
-            "optane.wear.block",
-            optane.wear.block,
-            line,
-            "optane.xpbuffer.line",
-        )?;
         self.require(
             "optane.power.idle",
             optane.power.idle < optane.power.budget,

@@ -38,8 +38,8 @@ pub use error::{BadValue, Origin, PlatformError};
 pub use key::{Entry, Key, Provenance};
 pub use load::ReadFile;
 pub use schema::{
-    Ait, Core, Ddrt, Dram, Imc, Interleave, Media, Memory, MemoryKind, Mesh, Optane, Platform,
-    PowerBudget, PrivateCache, Replacement, SharedCache, Wear, XpBuffer,
+    Ait, Core, Ddrt, Dram, Imc, Interleave, Media, Memory, MemoryKind, Mesh, Optane, Platform, PowerBudget,
+    PrivateCache, Replacement, SharedCache, XpBuffer,
 };
 
 impl Platform {
@@ -62,6 +62,14 @@ impl Platform {
     /// ```
     pub fn builtin(name: &str) -> Result<Self, PlatformError> {
         load::load(name, &[], &|_| Err(io::ErrorKind::NotFound.into()))
+    }
+
+    /// Bytes that the medium reads or writes at once: an XPLine, or a DRAM burst.
+    pub fn media_line_bytes(&self) -> u64 {
+        match &self.memory {
+            Memory::Optane(optane) => optane.xpbuffer.line,
+            Memory::Dram(_) => 64,
+        }
     }
 
     /// Names of the built-in platforms.

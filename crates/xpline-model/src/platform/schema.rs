@@ -101,6 +101,10 @@ section! {
         count: Count in 1..=256,
         /// Core clock.
         clock: Frequency in 0.1..=10.0,
+        /// Instructions a clock of plain code between memory ops.
+        ipc: Factor in 0.1..=16.0,
+        /// Instructions that a benchmark spends on each access besides its memory ops: the address, the loop.
+        access_overhead: Count in 0..=10_000,
         /// Reorder buffer, in micro-ops.
         window: Count in 1..=4096,
         /// L1d misses in flight.
@@ -109,13 +113,15 @@ section! {
         wc_buffers: Count in 1..=256,
         /// Stores waiting after retirement.
         store_buffer: Count in 1..=1024,
-        /// Stores past the head of the store buffer that may fetch their line early.
+        /// Entries at the head of the store buffer whose stores may ask for their line early.
         store_rfo_depth: Count in 0..=1024,
         /// Time to issue one memory op of up to 64 B.
         op_interval: Duration in 1..=US,
         /// Time in which one write-combining buffer drains.
         nt_interval: Duration in 1..=US,
-        /// Time in which one clwb or clflush of a line issues.
+        /// Time by which an ntstore reaches memory later than a write-back does: its buffer is closed first.
+        nt_latency: Duration in 0..=US,
+        /// Time in which one clwb or clflush of a dirty line commits.
         flush_interval: Duration in 1..=US,
         /// Cost of a fence on its own.
         fence: Duration in 0..=US,
@@ -143,8 +149,6 @@ section! {
         size: Bytes in (KIB..=4 * GIB).multiple_of(64),
         /// Associativity.
         ways: Count in 1..=64,
-        /// Slices that lines are spread over.
-        slices: Count in 1..=256,
         /// Load-to-use latency of a hit.
         hit: Duration in 1..=US,
         /// Which line of a full set makes room.
@@ -179,8 +183,6 @@ section! {
         controllers: Count in 1..=64,
         /// Channels of each controller, a DIMM each.
         channels: Count in 1..=64,
-        /// Entries of the read pending queue of a channel.
-        rpq: Count in 1..=4096,
         /// Entries of the write pending queue of a channel.
         wpq: Count in 1..=4096,
         /// Lines that one core may hold in the write pending queue of a channel.
@@ -211,8 +213,6 @@ section! {
         media: Media in Section,
         /// The power budget.
         power: PowerBudget in Section,
-        /// Wear levelling.
-        wear: Wear in Section,
     }
 }
 
@@ -223,8 +223,6 @@ section! {
         read_transfer: Duration in 1..=US,
         /// Time on the link of 64 B written.
         write_transfer: Duration in 1..=US,
-        /// Requests that the DIMM's controller queues.
-        queue: Count in 1..=4096,
     }
 }
 
@@ -238,9 +236,9 @@ section! {
         /// Time from a request's arrival to its data when the line is buffered.
         hit_latency: Duration in 1..=10 * US,
         /// Reads in flight at a DIMM above which lines are lost before they are used up.
-        contention_reads_threshold: Count in 1..=4096,
+        contention_reads: Factor in 1.0..=4096.0,
         /// Writes in flight at a DIMM above which lines are written back before they are full.
-        contention_writes_threshold: Count in 1..=4096,
+        contention_writes: Factor in 1.0..=4096.0,
         /// Extra media accesses a line each time the requests in flight double past the threshold.
         contention_slope: Factor in 0.0..=16.0,
     }
@@ -253,6 +251,8 @@ section! {
         page: Bytes in (256..=MIB).power_of_two(),
         /// Bytes that the cached entries map together.
         cache: Bytes in (256..=1024 * GIB).multiple_of(256),
+        /// Entries that a page may be cached in.
+        ways: Count in 1..=64,
         /// Time that a look-up outside the cache adds.
         miss_latency: Duration in 0..=100 * US,
     }
@@ -265,14 +265,16 @@ section! {
         banks: Count in 1..=4096,
         /// Time to read one line.
         read_latency: Duration in 1..=100 * US,
-        /// Time to write one line.
-        write_latency: Duration in 1..=100 * US,
+        /// Time for which one line read keeps its bank from the next read.
+        read_busy: Duration in 1..=100 * US,
+        /// Time for which one line write keeps its bank from the next write.
+        write_busy: Duration in 1..=100 * US,
         /// Time between two line reads of a DIMM at full rate.
         read_interval: Duration in 1..=100 * US,
-        /// Time between two line writes of a DIMM at full rate.
+        /// Time between two line writes of a DIMM at the reference power.
         write_interval: Duration in 1..=100 * US,
-        /// Share of a read's interval that also delays writes, and the reverse.
-        read_write_coupling: Factor in 0.0..=1.0,
+        /// Time that one line read takes from the writes.
+        read_cost_on_writes: Duration in 0..=100 * US,
     }
 }
 
@@ -281,22 +283,12 @@ section! {
     pub struct PowerBudget {
         /// Average power allowed, as set in firmware.
         budget: Power in 1_000..=100_000,
+        /// Budget at which the media's write interval holds.
+        reference: Power in 1_000..=100_000,
         /// Power drawn before the first write.
         idle: Power in 0..=100_000,
         /// Shortest time between two line writes, whatever the budget.
         write_floor: Duration in 1..=100 * US,
-    }
-}
-
-section! {
-    /// Wear levelling: blocks that are written often move.
-    pub struct Wear {
-        /// Line writes to a block from one move to the next.
-        interval: Count in 1..=1_000_000_000,
-        /// Bytes that move together.
-        block: Bytes in (256..=GIB).power_of_two(),
-        /// Time for which a move stalls the block.
-        stall: Duration in 0..=1_000 * US,
     }
 }
 
@@ -319,18 +311,22 @@ section! {
         trp: Duration in 1..=US,
         /// Activation to precharge.
         tras: Duration in 1..=US,
-        /// One column command to the next on a rank.
-        tccd: Duration in 1..=US,
+        /// Write command to first data (CWL).
+        tcwl: Duration in 1..=US,
         /// End of write data to precharge.
         twr: Duration in 1..=US,
-        /// End of write data to a read command.
-        twtr: Duration in 1..=US,
-        /// Read command to precharge.
-        trtp: Duration in 1..=US,
         /// Time between two refreshes.
         trefi: Duration in NS..=1_000 * US,
         /// Time that one refresh takes.
         trfc: Duration in 1..=100 * US,
+        /// Bus time lost a read, on average, to gaps and to changes of direction.
+        read_gap: Duration in 0..=US,
+        /// Bus time lost a write.
+        write_gap: Duration in 0..=US,
+        /// Bytes of a channel's addresses, in a row, that find the row open.
+        open_span: Bytes in (64..=64 * KIB).power_of_two(),
+        /// Banks that neighbouring spans take turns on.
+        low_banks: Count in (1..=256).power_of_two(),
         /// Time in the memory controller, both ways together.
         controller: Duration in 0..=US,
     }

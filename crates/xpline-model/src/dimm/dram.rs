@@ -1,0 +1,98 @@
+//! One channel of DDR4 DRAM: banks with row buffers behind one data bus.
+
+use crate::counters::DimmCounters;
+use crate::platform::Dram;
+use crate::time::Time;
+
+pub struct DramDimm {
+    banks: Vec<Bank>,
+    bus: Time,
+    /// Bytes of the channel's address space that find one row open (see the platform file).
+    span_shift: u32,
+    low_banks: u64,
+    high_banks: u64,
+    /// Spans a bank passes before the high bank bits change.
+    row_spans: u64,
+    /// Bus time of a read and of a write.
+    read_slot: Time,
+    write_slot: Time,
+    /// What a read waits for when another row was open.
+    row_miss: Time,
+    /// Column command to data in the memory controller.
+    latency: Time,
+    /// How long a new row keeps its bank from the next.
+    read_cycle: Time,
+    write_cycle: Time,
+    pub counters: DimmCounters,
+}
+
+#[derive(Clone, Copy)]
+struct Bank {
+    open_span: u64,
+    free: Time,
+}
+
+const CLOSED: u64 = u64::MAX;
+
+impl DramDimm {
+    pub fn new(dram: &Dram) -> Self {
+        let banks = dram.ranks * dram.banks;
+        // A burst moves 64 B over 8 B; refreshes take their share of the time.
+        let refresh = 1.0 + dram.trfc as f64 / dram.trefi as f64;
+        let burst = (8e6 / f64::from(dram.speed) * refresh) as Time;
+        Self {
+            banks: vec![Bank { open_span: CLOSED, free: 0 }; banks as usize],
+            bus: 0,
+            span_shift: dram.open_span.trailing_zeros(),
+            low_banks: u64::from(dram.low_banks),
+            high_banks: u64::from((banks / dram.low_banks).max(1)),
+            row_spans: (dram.row / dram.open_span).max(1) * u64::from(dram.low_banks),
+            read_slot: burst + dram.read_gap,
+            write_slot: burst + dram.write_gap,
+            row_miss: dram.trp + dram.trcd,
+            latency: dram.tcl + burst + dram.controller,
+            read_cycle: dram.tras + dram.trp,
+            write_cycle: dram.trcd + dram.tcwl + burst + dram.twr + dram.trp,
+            counters: DimmCounters::default(),
+        }
+    }
+
+    /// Read 64 B at a channel-local address; returns when the data are in the memory controller.
+    #[inline]
+    pub fn read(&mut self, address: u64, at: Time) -> Time {
+        self.counters.reads += 1;
+        self.counters.media_reads += 1;
+        let slot = self.bus.max(at);
+        self.bus = slot + self.read_slot;
+        let (hit, start) = self.open(address, slot, self.read_cycle);
+        let row = if hit { 0 } else { self.row_miss };
+        start + row + self.latency
+    }
+
+    /// Write 64 B at a channel-local address; returns when the DIMM takes them from the write pending queue.
+    #[inline]
+    pub fn write(&mut self, address: u64, at: Time) -> Time {
+        self.counters.writes += 1;
+        self.counters.media_writes += 1;
+        let slot = self.bus.max(at);
+        self.bus = slot + self.write_slot;
+        self.open(address, slot, self.write_cycle).1
+    }
+
+    /// Have the row of an address open: whether it was, and when the column command can go. A new row keeps its bank busy for `cycle`.
+    #[inline]
+    fn open(&mut self, address: u64, at: Time, cycle: Time) -> (bool, Time) {
+        let span = address >> self.span_shift;
+        let bank = span % self.low_banks + self.low_banks * ((span / self.row_spans) % self.high_banks);
+        let bank = &mut self.banks[bank as usize];
+        if bank.open_span == span {
+            self.counters.buffer_hits += 1;
+            return (true, at);
+        }
+        self.counters.buffer_misses += 1;
+        let start = at.max(bank.free);
+        bank.open_span = span;
+        bank.free = start + cycle;
+        (false, start)
+    }
+}

@@ -1,0 +1,99 @@
+//! The 3D XPoint media behind one DIMM's controller: banks, and the rates that the port and the power budget allow.
+
+use crate::platform::Optane;
+use crate::time::Time;
+
+pub struct Media {
+    banks: Vec<Bank>,
+    read_port: Time,
+    write_port: Time,
+    read_interval: Time,
+    read_latency: Time,
+    read_busy: Time,
+    write_interval: Time,
+    write_busy: Time,
+    /// What one read takes from the write port (power and command slots are shared).
+    read_cost_on_writes: Time,
+    page_shift: u32,
+    pub reads: u64,
+    pub writes: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Bank {
+    free_for_reads: Time,
+    free_for_writes: Time,
+}
+
+impl Media {
+    pub fn new(optane: &Optane) -> Self {
+        let media = &optane.media;
+        Self {
+            banks: vec![Bank::default(); media.banks as usize],
+            read_port: 0,
+            write_port: 0,
+            read_interval: media.read_interval,
+            read_latency: media.read_latency,
+            read_busy: media.read_busy,
+            write_interval: write_interval(optane),
+            write_busy: media.write_busy,
+            read_cost_on_writes: media.read_cost_on_writes,
+            page_shift: (optane.ait.page / optane.xpbuffer.line).trailing_zeros(),
+            reads: 0,
+            writes: 0,
+        }
+    }
+
+    /// The partition of an XPLine: its place in the page, turned by the page's number.
+    #[inline]
+    fn bank(&self, xpline: u64) -> usize {
+        let page = xpline >> self.page_shift;
+        let turned = xpline ^ (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60);
+        (turned % self.banks.len() as u64) as usize
+    }
+
+    /// Read one XPLine not before `at`; returns when its data are in the controller.
+    #[inline]
+    pub fn read(&mut self, xpline: u64, at: Time) -> Time {
+        self.reads += 1;
+        let slot = self.read_port.max(at);
+        self.read_port = slot + self.read_interval;
+        self.write_port = self.write_port.max(at) + self.read_cost_on_writes;
+        let bank = self.bank(xpline);
+        let bank = &mut self.banks[bank];
+        let start = slot.max(bank.free_for_reads);
+        bank.free_for_reads = start + self.read_busy;
+        start + self.read_latency
+    }
+
+    /// Count the read of a read-modify-write: the sweep shows that it costs the write nothing.
+    #[inline]
+    pub fn read_for_merge(&mut self) {
+        self.reads += 1;
+    }
+
+    /// Write one XPLine not before `at`; returns when the media take it (the line leaves the buffer) .
+    #[inline]
+    pub fn write(&mut self, xpline: u64, at: Time) -> Time {
+        self.writes += 1;
+        let slot = self.write_port.max(at);
+        self.write_port = slot + self.write_interval;
+        let bank = self.bank(xpline);
+        let bank = &mut self.banks[bank];
+        let start = slot.max(bank.free_for_writes);
+        bank.free_for_writes = start + self.write_busy;
+        start
+    }
+}
+
+/// Time between two line writes that the power budget allows, but no less than the media's own.
+///
+/// Law: the power above `idle` goes into writes, so the rate is proportional to (budget - idle).
+fn write_interval(optane: &Optane) -> Time {
+    let power = &optane.power;
+    let media = &optane.media;
+    let nominal = f64::from(power.reference.saturating_sub(power.idle));
+    let granted = f64::from(power.budget.saturating_sub(power.idle).max(1));
+    let by_power = media.write_interval as f64 * nominal / granted;
+    (by_power as Time).max(power.write_floor)
+}

@@ -1,0 +1,59 @@
+//! What sits on a channel. A DIMM does not know the core: it sees an address, a kind and a time, and answers with a time.
+
+pub mod ait;
+pub mod dram;
+pub mod media;
+pub mod optane;
+pub mod xpbuffer;
+
+use crate::counters::DimmCounters;
+use crate::platform::{Memory, Platform};
+use crate::time::Time;
+use dram::DramDimm;
+use optane::OptaneDimm;
+
+/// A new kind of memory is one file here and one arm below.
+pub enum Dimm {
+    Optane(Box<OptaneDimm>),
+    Dram(Box<DramDimm>),
+}
+
+impl Dimm {
+    pub fn new(platform: &Platform) -> Self {
+        match &platform.memory {
+            Memory::Optane(optane) => Self::Optane(Box::new(OptaneDimm::new(optane))),
+            Memory::Dram(dram) => Self::Dram(Box::new(DramDimm::new(dram))),
+        }
+    }
+
+    #[inline]
+    pub fn read(&mut self, address: u64, at: Time, queued: u32) -> Time {
+        match self {
+            Self::Optane(dimm) => dimm.read(address, at, queued),
+            Self::Dram(dimm) => dimm.read(address, at),
+        }
+    }
+
+    #[inline]
+    pub fn write(&mut self, address: u64, at: Time, queued: u32) -> Time {
+        match self {
+            Self::Optane(dimm) => dimm.write(address, at, queued),
+            Self::Dram(dimm) => dimm.write(address, at),
+        }
+    }
+
+    pub fn counters(&self) -> DimmCounters {
+        match self {
+            Self::Optane(dimm) => dimm.counters(),
+            Self::Dram(dimm) => dimm.counters,
+        }
+    }
+
+    /// Written 64 B pieces that the DIMM buffers and has not put on its medium.
+    pub fn dirty_pieces(&self) -> u64 {
+        match self {
+            Self::Optane(dimm) => dimm.dirty_pieces(),
+            Self::Dram(_) => 0,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One Optane DIMM: controller, XPBuffer, AIT and media.
+//!
+//! Requests are handed over in the order of their arrival and answered at once with the time of their completion;
+//! the state kept is when each part is free next.
+
+use super::ait::AitCache;
+use super::media::Media;
+use super::xpbuffer::XpBuffer;
+use crate::counters::DimmCounters;
+use crate::platform::{Optane, XpBuffer as BufferParameters};
+use crate::time::Time;
+
+pub struct OptaneDimm {
+    buffer: XpBuffer,
+    ait: AitCache,
+    media: Media,
+    /// The DDR-T link carries one written 64 B line at a time towards the DIMM, and one read line at a time back.
+    link_in: Time,
+    link_out: Time,
+    write_transfer: Time,
+    read_transfer: Time,
+    hit_latency: Time,
+    ait_miss_latency: Time,
+    line_shift: u32,
+    page_shift: u32,
+    full: u8,
+    contention: Contention,
+    pub counters: DimmCounters,
+}
+
+impl OptaneDimm {
+    pub fn new(optane: &Optane) -> Self {
+        let pieces = optane.xpbuffer.line / 64;
+        Self {
+            buffer: XpBuffer::new(optane.xpbuffer.lines),
+            ait: AitCache::new(optane.ait.cache / optane.ait.page, optane.ait.ways),
+            media: Media::new(optane),
+            link_in: 0,
+            link_out: 0,
+            write_transfer: optane.ddrt.write_transfer,
+            read_transfer: optane.ddrt.read_transfer,
+            hit_latency: optane.xpbuffer.hit_latency,
+            ait_miss_latency: optane.ait.miss_latency,
+            line_shift: optane.xpbuffer.line.trailing_zeros(),
+            page_shift: optane.ait.page.trailing_zeros(),
+            full: ((1u16 << pieces) - 1) as u8,
+            contention: Contention::new(&optane.xpbuffer),
+            counters: DimmCounters::default(),
+        }
+    }
+
+    /// Read 64 B at a DIMM-local address while `queued` reads wait at this DIMM; returns when the data leave it.
+    #[inline]
+    pub fn read(&mut self, address: u64, at: Time, queued: u32) -> Time {
+        self.counters.reads += 1;
+        let (xpline, piece) = self.split(address);
+        if let Some(slot) = self.buffer.find(xpline) {
+            self.buffer.touch(slot);
+            let entry = *self.buffer.entry(slot);
+            let here = entry.fetched || entry.dirty & piece != 0;
+            if here && !self.contention.displaces_read(queued) {
+                self.counters.buffer_hits += 1;
+                return self.deliver(at, entry.ready_at);
+            }
+            self.counters.buffer_misses += 1;
+            let ready_at = self.fetch(xpline, at);
+            let entry = self.buffer.entry(slot);
+            entry.fetched = true;
+            entry.ready_at = ready_at;
+            return self.deliver(at, ready_at);
+        }
+        self.counters.buffer_misses += 1;
+        let slot = self.buffer.victim();
+        let free = self.evict(slot, at);
+        self.buffer.replace(slot, xpline);
+        let ready_at = self.fetch(xpline, free);
+        let entry = self.buffer.entry(slot);
+        entry.fetched = true;
+        entry.ready_at = ready_at;
+        self.deliver(at, ready_at)
+    }
+
+    /// Write 64 B at a DIMM-local address while `queued` writes wait at this DIMM; returns when the DIMM takes them from the memory controller.
+    #[inline]
+    pub fn write(&mut self, address: u64, at: Time, queued: u32) -> Time {
+        self.counters.writes += 1;
+        let (xpline, piece) = self.split(address);
+        let at = self.link_in.max(at);
+        let (slot, taken) = match self.buffer.find(xpline) {
+            Some(slot) => {
+                self.counters.buffer_hits += 1;
+                self.buffer.touch(slot);
+                let partial = self.buffer.entry(slot).dirty != 0;
+                let taken = if partial && self.contention.displaces_write(queued) { self.evict(slot, at) } else { at };
+                (slot, taken)
+            }
+            None => {
+                self.counters.buffer_misses += 1;
+                let slot = self.buffer.victim();
+                let free = self.evict(slot, at);
+                self.buffer.replace(slot, xpline);
+                (slot, free)
+            }
+        };
+        self.link_in = taken + self.write_transfer;
+        let entry = self.buffer.entry(slot);
+        if entry.leaves_at > taken {
+            // A write-back of the whole line waits for the media: it takes the new data along.
+            return taken;
+        }
+        entry.dirty |= piece;
+        if entry.dirty == self.full {
+            entry.dirty = 0;
+            entry.fetched = true;
+            let leaves_at = self.media.write(xpline, taken);
+            self.buffer.entry(slot).leaves_at = leaves_at;
+        }
+        taken
+    }
+
+    /// Send 64 B asked for `at` and buffered at `ready_at` back over the link; returns when they leave the DIMM.
+    #[inline]
+    fn deliver(&mut self, at: Time, ready_at: Time) -> Time {
+        let slot = self.link_out.max(at);
+        self.link_out = slot + self.read_transfer;
+        ready_at.max(slot) + self.hit_latency
+    }
+
+    #[inline]
+    fn split(&self, address: u64) -> (u64, u8) {
+        let xpline = address >> self.line_shift;
+        let piece = (address >> 6) & ((1 << (self.line_shift - 6)) - 1);
+        (xpline, 1 << piece)
+    }
+
+    /// Read the line from the media; returns when it is in the buffer.
+    #[inline]
+    fn fetch(&mut self, xpline: u64, at: Time) -> Time {
+        let translated = at + self.translate(xpline);
+        self.media.read(xpline, translated)
+    }
+
+    #[inline]
+    fn translate(&mut self, xpline: u64) -> Time {
+        let page = xpline >> (self.page_shift - self.line_shift);
+        if self.ait.touch(page) {
+            self.counters.ait_hits += 1;
+            0
+        } else {
+            self.counters.ait_misses += 1;
+            self.ait_miss_latency
+        }
+    }
+
+    /// Empty a slot: written pieces go to the media, after a read of the rest where pieces are missing. Returns when the slot is free.
+    #[inline]
+    fn evict(&mut self, slot: usize, at: Time) -> Time {
+        let entry = *self.buffer.entry(slot);
+        if entry.dirty == 0 {
+            return at.max(entry.leaves_at);
+        }
+        if entry.dirty != self.full && !entry.fetched {
+            self.media.read_for_merge();
+        }
+        self.translate(entry.xpline);
+        self.buffer.entry(slot).dirty = 0;
+        self.media.write(entry.xpline, at)
+    }
+
+    pub fn counters(&self) -> DimmCounters {
+        DimmCounters { media_reads: self.media.reads, media_writes: self.media.writes, ..self.counters }
+    }
+
+    /// Written 64 B pieces not yet on the media.
+    pub fn dirty_pieces(&self) -> u64 {
+        self.buffer.dirty_pieces()
+    }
+}
+
+/// Law (no mechanism known): the more requests wait at one DIMM, the more often a line is fetched, or written back, between the
+/// pieces of one access. With q requests in flight a line read in four pieces is fetched 1 + slope * log2(q / threshold) times;
+/// each of the three later pieces takes a third of the extra. Fitted to the sweep's ERR and EWR, see the platform file.
+struct Contention {
+    read: Law,
+    write: Law,
+    random: u64,
+}
+
+struct Law {
+    /// Chance (in 2^-32) that a later piece finds its line displaced, by number of requests in flight.
+    chance: Vec<u32>,
+}
+
+impl Law {
+    fn new(threshold: f64, slope: f64) -> Self {
+        let chance = (0..1024u32)
+            .map(|queued| {
+                let extra = slope * (f64::from(queued) / threshold).log2().max(0.0);
+                ((extra / 3.0).min(1.0) * f64::from(u32::MAX)) as u32
+            })
+            .collect();
+        Self { chance }
+    }
+
+    #[inline]
+    fn chance(&self, queued: u32) -> u32 {
+        self.chance[(queued as usize).min(self.chance.len() - 1)]
+    }
+}
+
+impl Contention {
+    fn new(buffer: &BufferParameters) -> Self {
+        Self {
+            read: Law::new(buffer.contention_reads, buffer.contention_slope),
+            write: Law::new(buffer.contention_writes, buffer.contention_slope),
+            random: 0x2545_f491_4f6c_dd1d,
+        }
+    }
+
+    #[inline]
+    fn draw(&mut self, chance: u32) -> bool {
+        if chance == 0 {
+            return false;
+        }
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 32) < u64::from(chance)
+    }
+
+    #[inline]
+    fn displaces_read(&mut self, queued: u32) -> bool {
+        let chance = self.read.chance(queued);
+        self.draw(chance)
+    }
+
+    #[inline]
+    fn displaces_write(&mut self, queued: u32) -> bool {
+        let chance = self.write.chance(queued);
+        self.draw(chance)
+    }
+}

@@ -1,0 +1,215 @@
+//! The commit engine of a core: it drains the store buffer in program order, as x86 stores become visible.
+
+use super::core::{Commit, Waiting};
+use super::hierarchy::{Found, WriteBacks};
+use super::{Agent, LINE, Machine};
+use crate::op::OpKind;
+use crate::time::Time;
+
+/// What became of the op at the head of the store buffer.
+enum Outcome {
+    /// It committed; the next may commit at this time.
+    Done(Time),
+    /// It tries again at this time.
+    Retry(Time),
+    /// It waits in line, until this time at least, for room in a write pending queue.
+    InLine(Time),
+}
+
+/// Free entries of the store buffer at which a waiting front end goes on.
+const WAKE_FREE: usize = 8;
+
+impl Machine {
+    /// Take the commit engine's turn at `self.now`.
+    pub(super) fn commit(&mut self, core: usize, until: Time) {
+        let mut now = self.now;
+        loop {
+            let Some(&head) = self.cores[core].store_buffer.front() else {
+                let state = &mut self.cores[core];
+                state.committing = false;
+                state.commit_free = now;
+                if state.waiting == Waiting::Drain {
+                    self.resume_front(core, now);
+                }
+                return;
+            };
+            match self.commit_head(core, head, now) {
+                Outcome::Done(next) => {
+                    self.retire_head(core, now);
+                    now = next;
+                }
+                Outcome::Retry(time) => now = time,
+                Outcome::InLine(time) => {
+                    self.sequence += 1;
+                    let ticket = *self.cores[core].ticket.get_or_insert(self.sequence);
+                    self.turns.push(std::cmp::Reverse((time, ticket, Agent::Commit(core as u16))));
+                    return;
+                }
+            }
+            if !self.still_my_turn(now, until) {
+                self.schedule(now, Agent::Commit(core as u16));
+                return;
+            }
+            self.now = now;
+        }
+    }
+
+    #[inline]
+    fn commit_head(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
+        match head.kind {
+            OpKind::Store => self.commit_store(core, head, now),
+            OpKind::NtStore => self.commit_nt_store(core, head, now),
+            OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush => self.commit_flush(core, head, now),
+            _ => {
+                let accepted = self.cores[core].accepted;
+                if accepted > now {
+                    return Outcome::Retry(accepted);
+                }
+                self.counted.fences += 1;
+                self.cores[core].fences -= 1;
+                Outcome::Done(now + self.timing.fence)
+            }
+        }
+    }
+
+    #[inline]
+    fn commit_store(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
+        match head.owned_at {
+            Some(owned) if owned > now => Outcome::Retry(owned),
+            Some(_) => {
+                self.counted.stores += 1;
+                self.counted.bytes_stored += u64::from(head.bytes);
+                Outcome::Done(now + self.timing.op_interval)
+            }
+            None => match self.own(core, head.address, now) {
+                Ok(owned) => {
+                    self.cores[core].store_buffer[0].owned_at = Some(owned);
+                    self.cores[core].owned = self.cores[core].owned.max(1);
+                    Outcome::Retry(owned)
+                }
+                Err(free) => Outcome::Retry(free),
+            },
+        }
+    }
+
+    /// Ask for a line in order to write it; returns when the core owns it, or when a fill buffer will be free.
+    #[inline]
+    fn own(&mut self, core: usize, address: u64, now: Time) -> Result<Time, Time> {
+        let (slot, free) = self.cores[core].fills.first_free();
+        if free > now {
+            return Err(free);
+        }
+        let line = address / LINE;
+        let mut evicted = WriteBacks::default();
+        let found = self.caches.access(core, line, true, &mut evicted);
+        self.write_evicted(&evicted, now);
+        let done = self.fetch(core, address, found, slot, now);
+        let filling = if found == Found::L1 { self.cores[core].fills.under_way(line, now) } else { None };
+        Ok(filling.map_or(done, |filled| filled.max(done)))
+    }
+
+    /// Ask early for the lines of the stores near the head of the store buffer.
+    #[inline]
+    pub(super) fn own_ahead(&mut self, core: usize, now: Time) {
+        loop {
+            let state = &self.cores[core];
+            let next = state.owned;
+            if next >= self.timing.rfo_depth || next >= state.store_buffer.len() {
+                return;
+            }
+            let entry = state.store_buffer[next];
+            if entry.kind == OpKind::Store && entry.owned_at.is_none() {
+                match self.own(core, entry.address, now) {
+                    Ok(owned) => self.cores[core].store_buffer[next].owned_at = Some(owned),
+                    Err(_) => return,
+                }
+            }
+            self.cores[core].owned += 1;
+        }
+    }
+
+    #[inline]
+    fn commit_nt_store(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
+        let line = head.address / LINE;
+        let state = &self.cores[core];
+        if state.combining.under_way(line, now).is_some() {
+            // The line is on its way to memory: the buffers drain before it can be written again.
+            return Outcome::Retry(state.combining.all_done());
+        }
+        let (slot, free) = state.combining.first_free();
+        if free > now {
+            return Outcome::Retry(free);
+        }
+        let arrival = now + self.timing.request + self.timing.nt_latency;
+        let room = self.memory.room_for_write(core, head.address, arrival);
+        if room > arrival {
+            return Outcome::InLine(now + (room - arrival));
+        }
+        if self.caches.drop_line(core, line) && u64::from(head.bytes) < LINE {
+            // What the ntstore does not overwrite goes to memory first.
+            self.memory.write_evicted(head.address, arrival);
+        }
+        self.memory.write(core, head.address, arrival);
+        let accepted = arrival + self.timing.response;
+        self.count_nt_store(head);
+        let state = &mut self.cores[core];
+        state.ticket = None;
+        state.combining.occupy(slot, line, accepted);
+        state.accepted = state.accepted.max(accepted);
+        // A store to the same line right behind it is combined in the buffer.
+        if let Some(&next) = state.store_buffer.get(1)
+            && next.kind == OpKind::NtStore
+            && next.address / LINE == line
+        {
+            state.store_buffer.swap_remove_front(1);
+            state.owned = state.owned.saturating_sub(1);
+            self.count_nt_store(next);
+        }
+        Outcome::Done(now + self.timing.nt_interval)
+    }
+
+    fn count_nt_store(&mut self, store: Commit) {
+        self.counted.nt_stores += 1;
+        self.counted.bytes_stored += u64::from(store.bytes);
+    }
+
+    #[inline]
+    fn commit_flush(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
+        let line = head.address / LINE;
+        let arrival = now + self.timing.request;
+        let room = self.memory.room_for_write(core, head.address, arrival);
+        if room > arrival {
+            return Outcome::InLine(now + (room - arrival));
+        }
+        self.counted.flushes += 1;
+        self.cores[core].ticket = None;
+        let dirty = if head.kind == OpKind::Clwb {
+            self.caches.write_back(core, line)
+        } else {
+            self.caches.drop_line(core, line)
+        };
+        if !dirty {
+            return Outcome::Done(now + self.timing.op_interval);
+        }
+        self.memory.write(core, head.address, arrival);
+        let accepted = arrival + self.timing.response;
+        let state = &mut self.cores[core];
+        state.accepted = state.accepted.max(accepted);
+        // clflush, unlike clflushopt and clwb, is ordered against the next of its kind.
+        Outcome::Done(if head.kind == OpKind::Clflush { accepted } else { now + self.timing.flush_interval })
+    }
+
+    /// Take the head out of the store buffer, and wake whoever waits for the room.
+    #[inline]
+    fn retire_head(&mut self, core: usize, now: Time) {
+        let state = &mut self.cores[core];
+        state.store_buffer.pop_front();
+        state.owned = state.owned.saturating_sub(1);
+        let room = self.timing.store_buffer - state.store_buffer.len();
+        let wake = state.waiting == Waiting::StoreBuffer && room >= WAKE_FREE.min(self.timing.store_buffer);
+        self.own_ahead(core, now);
+        if wake {
+            self.resume_front(core, now);
+        }
+    }
+}

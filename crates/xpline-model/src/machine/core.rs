@@ -1,0 +1,86 @@
+//! The state of one core: a front end that issues loads and fills the store buffer, and a commit engine that drains it in order.
+
+use std::collections::VecDeque;
+
+use super::hierarchy::Found;
+use super::pending::Pending;
+use super::window::Window;
+use crate::op::Op;
+use crate::op::OpKind;
+use crate::platform::Platform;
+use crate::time::Time;
+
+/// What the front end waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Nothing: it goes on at its own time.
+    Nothing,
+    /// Room in the store buffer.
+    StoreBuffer,
+    /// The store buffer to be empty (a full fence, or the clock).
+    Drain,
+    /// The program has ended.
+    Ended,
+}
+
+/// An op that waits to commit, in program order.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit {
+    pub kind: OpKind,
+    pub address: u64,
+    pub bytes: u32,
+    /// When the line of a store is in the L1d, once its fetch has begun.
+    pub owned_at: Option<Time>,
+}
+
+/// An op whose time has not come, and how far it got.
+#[derive(Clone, Copy, Debug)]
+pub enum Held {
+    /// Not begun.
+    Fresh(Op),
+    /// It has its place in the window.
+    Admitted(Op),
+    /// A load that missed the L1d and needs a fill buffer.
+    Missed(Op, Found),
+}
+
+pub struct Core {
+    pub waiting: Waiting,
+    /// An op pulled from the program that could not go yet.
+    pub held: Option<Held>,
+    pub window: Window,
+    pub fills: Pending,
+    pub store_buffer: VecDeque<Commit>,
+    /// Stores at the head of the buffer that have asked for their line.
+    pub owned: usize,
+    pub combining: Pending,
+    /// Fences in the store buffer.
+    pub fences: u32,
+    /// Place in line of the commit engine, while it waits for room in a write pending queue.
+    pub ticket: Option<u64>,
+    /// Whether the commit engine is scheduled.
+    pub committing: bool,
+    /// When everything sent towards memory so far is known to be accepted.
+    pub accepted: Time,
+    pub commit_free: Time,
+}
+
+impl Core {
+    pub fn new(platform: &Platform) -> Self {
+        let core = &platform.core;
+        Self {
+            waiting: Waiting::Nothing,
+            held: None,
+            window: Window::new(core.window),
+            fills: Pending::new(core.fill_buffers),
+            store_buffer: VecDeque::with_capacity(core.store_buffer as usize),
+            owned: 0,
+            combining: Pending::new(core.wc_buffers),
+            fences: 0,
+            ticket: None,
+            committing: false,
+            accepted: 0,
+            commit_free: 0,
+        }
+    }
+}

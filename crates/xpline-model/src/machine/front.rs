@@ -1,0 +1,167 @@
+//! The front end of a core: it pulls ops in program order, issues loads, and fills the store buffer.
+
+use super::core::{Commit, Held, Waiting};
+use super::hierarchy::{Found, WriteBacks};
+use super::{Agent, LINE, Machine};
+use crate::op::{Op, OpKind};
+use crate::program::Program;
+use crate::time::Time;
+
+/// What became of an op.
+enum Outcome {
+    /// It went; the next may go at this time.
+    Next(Time),
+    /// It goes on at this time, from where it got to.
+    Later(Time, Held),
+    /// It waits until the commit engine wakes the front end.
+    Wait(Waiting, Held),
+}
+
+impl Machine {
+    /// Take the front end's turn at `self.now`.
+    pub(super) fn front<P: Program>(&mut self, core: usize, program: &mut P, until: Time) {
+        let mut now = self.now;
+        loop {
+            let held = match self.cores[core].held.take() {
+                Some(held) => held,
+                None => match program.next_op() {
+                    Some(op) => Held::Fresh(op),
+                    None => {
+                        self.cores[core].waiting = Waiting::Ended;
+                        return;
+                    }
+                },
+            };
+            match self.issue(core, held, program, now) {
+                Outcome::Next(time) => now = time,
+                Outcome::Later(time, held) => {
+                    self.cores[core].held = Some(held);
+                    now = time;
+                }
+                Outcome::Wait(waiting, held) => {
+                    self.cores[core].held = Some(held);
+                    self.cores[core].waiting = waiting;
+                    return;
+                }
+            }
+            if !self.still_my_turn(now, until) {
+                self.schedule(now, Agent::Front(core as u16));
+                return;
+            }
+            self.now = now;
+        }
+    }
+
+    #[inline]
+    fn issue<P: Program>(&mut self, core: usize, held: Held, program: &mut P, now: Time) -> Outcome {
+        let op = match held {
+            Held::Missed(op, found) => return self.issue_miss(core, op, found, now),
+            Held::Admitted(op) => op,
+            Held::Fresh(op) => {
+                let micro_ops = if op.kind == OpKind::Compute { u64::from(op.size) } else { 1 };
+                let room = self.cores[core].window.admit(micro_ops, now);
+                if room > now {
+                    return Outcome::Later(room, Held::Admitted(op));
+                }
+                op
+            }
+        };
+        match op.kind {
+            OpKind::Compute => Outcome::Next(now + Time::from(op.size) * self.timing.instruction),
+            OpKind::Load => self.load(core, op, now),
+            OpKind::Store | OpKind::NtStore | OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush | OpKind::Sfence => {
+                self.buffer(core, op, now)
+            }
+            OpKind::Mfence => self.full_fence(core, op, now),
+            OpKind::LockedRmw => self.locked(core, op, now),
+            OpKind::Stamp => {
+                if self.cores[core].fences > 0 {
+                    return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
+                }
+                let retired = self.cores[core].window.all_retired(now) + self.timing.stamp;
+                program.stamp(retired);
+                Outcome::Next(retired)
+            }
+        }
+    }
+
+    #[inline]
+    fn load(&mut self, core: usize, op: Op, now: Time) -> Outcome {
+        self.counted.loads += 1;
+        self.counted.bytes_loaded += u64::from(op.size);
+        let line = op.addr / LINE;
+        let mut evicted = WriteBacks::default();
+        let found = self.caches.access(core, line, false, &mut evicted);
+        self.write_evicted(&evicted, now);
+        if found == Found::L1 {
+            let hit = now + self.timing.l1d_hit;
+            let done = self.cores[core].fills.under_way(line, now).map_or(hit, |filled| filled.max(hit));
+            self.cores[core].window.load_completes(done);
+            return Outcome::Next(now + self.timing.op_interval);
+        }
+        self.issue_miss(core, op, found, now)
+    }
+
+    #[inline]
+    fn issue_miss(&mut self, core: usize, op: Op, found: Found, now: Time) -> Outcome {
+        let (slot, free) = self.cores[core].fills.first_free();
+        if free > now {
+            return Outcome::Later(free, Held::Missed(op, found));
+        }
+        let done = self.fetch(core, op.addr, found, slot, now);
+        self.cores[core].window.load_completes(done);
+        Outcome::Next(now + self.timing.op_interval)
+    }
+
+    #[inline]
+    fn buffer(&mut self, core: usize, op: Op, now: Time) -> Outcome {
+        let state = &mut self.cores[core];
+        if state.store_buffer.len() == self.timing.store_buffer {
+            return Outcome::Wait(Waiting::StoreBuffer, Held::Admitted(op));
+        }
+        state.store_buffer.push_back(Commit { kind: op.kind, address: op.addr, bytes: op.size, owned_at: None });
+        state.fences += u32::from(op.kind == OpKind::Sfence);
+        let idle = !state.committing;
+        if idle {
+            state.committing = true;
+            let at = now.max(state.commit_free);
+            self.schedule(at, Agent::Commit(core as u16));
+        }
+        self.own_ahead(core, now);
+        Outcome::Next(now + self.timing.op_interval)
+    }
+
+    /// Everything before a full fence must have left the store buffer, be accepted by memory, and have retired.
+    fn full_fence(&mut self, core: usize, op: Op, now: Time) -> Outcome {
+        let state = &self.cores[core];
+        if !state.store_buffer.is_empty() {
+            return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
+        }
+        let done = state.window.all_retired(now).max(state.accepted).max(state.commit_free);
+        self.counted.fences += 1;
+        Outcome::Next(done + self.timing.fence)
+    }
+
+    fn locked(&mut self, core: usize, op: Op, now: Time) -> Outcome {
+        let state = &self.cores[core];
+        if !state.store_buffer.is_empty() {
+            return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
+        }
+        let ready = state.window.all_retired(now).max(state.accepted).max(state.commit_free);
+        if ready > now {
+            return Outcome::Later(ready, Held::Admitted(op));
+        }
+        self.counted.loads += 1;
+        self.counted.stores += 1;
+        self.counted.fences += 1;
+        self.counted.bytes_loaded += u64::from(op.size);
+        self.counted.bytes_stored += u64::from(op.size);
+        let mut evicted = WriteBacks::default();
+        let found = self.caches.access(core, op.addr / LINE, true, &mut evicted);
+        self.write_evicted(&evicted, now);
+        // All loads have retired, so a fill buffer is free.
+        let (slot, _) = self.cores[core].fills.first_free();
+        let done = self.fetch(core, op.addr, found, slot, now);
+        Outcome::Next(done + self.timing.fence)
+    }
+}

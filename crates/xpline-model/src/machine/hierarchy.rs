@@ -1,0 +1,167 @@
+//! The cache hierarchy: a private L1d and L2 a core, and a shared L3 that takes what the L2s give up (non-inclusive).
+//!
+//! It answers where a line was found and which dirty lines leave for memory; time is the core's business.
+//! Lines shared between cores are not kept coherent: LATTester's threads work on data of their own.
+
+use super::cache::{Cache, Victim};
+use crate::counters::CacheCounters;
+use crate::platform::{Platform, Replacement};
+
+/// Where a look-up ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    L1,
+    L2,
+    L3,
+    Memory,
+}
+
+/// Dirty lines that one access pushed out of the L3 (at most the victims of one L2 and one L1 victim).
+#[derive(Default)]
+pub struct WriteBacks {
+    lines: [u64; 3],
+    count: usize,
+}
+
+impl WriteBacks {
+    #[inline]
+    fn push(&mut self, line: u64) {
+        self.lines[self.count] = line;
+        self.count += 1;
+    }
+
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.lines[..self.count].iter().copied()
+    }
+}
+
+struct Private {
+    l1d: Cache,
+    l2: Cache,
+}
+
+pub struct Hierarchy {
+    private: Vec<Private>,
+    l3: Cache,
+    pub l1d_counters: CacheCounters,
+    pub l2_counters: CacheCounters,
+    pub l3_counters: CacheCounters,
+}
+
+const LINE: u64 = 64;
+
+impl Hierarchy {
+    pub fn new(platform: &Platform) -> Self {
+        let private = (0..platform.core.count)
+            .map(|_| Private {
+                l1d: Cache::new(platform.l1d.size / LINE, platform.l1d.ways, false, Replacement::Lru),
+                l2: Cache::new(platform.l2.size / LINE, platform.l2.ways, false, Replacement::Lru),
+            })
+            .collect();
+        Self {
+            private,
+            l3: Cache::new(platform.l3.size / LINE, platform.l3.ways, true, platform.l3.replacement),
+            l1d_counters: CacheCounters::default(),
+            l2_counters: CacheCounters::default(),
+            l3_counters: CacheCounters::default(),
+        }
+    }
+
+    /// Look the line up for a load (`write` = false) or a store; it is in the L1d afterwards.
+    #[inline]
+    pub fn access(&mut self, core: usize, line: u64, write: bool, out: &mut WriteBacks) -> Found {
+        let private = &mut self.private[core];
+        if private.l1d.touch(line, write) {
+            self.l1d_counters.hits += 1;
+            return Found::L1;
+        }
+        self.l1d_counters.misses += 1;
+        let (found, dirty_below) = if private.l2.touch(line, false) {
+            self.l2_counters.hits += 1;
+            (Found::L2, false)
+        } else {
+            self.l2_counters.misses += 1;
+            let in_l3 = if self.l3.is_empty() { None } else { self.l3.remove(line) };
+            if in_l3.is_some() {
+                self.l3_counters.hits += 1;
+                (Found::L3, in_l3 == Some(true))
+            } else {
+                self.l3_counters.misses += 1;
+                (Found::Memory, false)
+            }
+        };
+        if matches!(found, Found::L3 | Found::Memory)
+            && let Some(victim) = private.l2.insert(line, dirty_below)
+        {
+            // The L2 holds every line of its L1d, so a line leaves both.
+            let dirty = private.l1d.remove(victim.line).unwrap_or(false) || victim.dirty;
+            self.into_l3(Victim { line: victim.line, dirty }, out);
+        }
+        self.fill_l1d(core, line, write);
+        found
+    }
+
+    #[inline]
+    fn fill_l1d(&mut self, core: usize, line: u64, dirty: bool) {
+        let private = &mut self.private[core];
+        if let Some(victim) = private.l1d.insert(line, dirty)
+            && victim.dirty
+        {
+            self.l1d_counters.dirty_evictions += 1;
+            let held = private.l2.touch(victim.line, true);
+            debug_assert!(held, "the L2 holds every line of its L1d");
+        }
+    }
+
+    #[inline]
+    fn into_l3(&mut self, victim: Victim, out: &mut WriteBacks) {
+        if victim.dirty {
+            self.l2_counters.dirty_evictions += 1;
+        }
+        if let Some(old) = self.l3.insert(victim.line, victim.dirty)
+            && old.dirty
+        {
+            self.l3_counters.dirty_evictions += 1;
+            out.push(old.line);
+        }
+    }
+
+    /// Write the line back and keep it (clwb): true if it was dirty anywhere in reach of this core.
+    #[inline]
+    pub fn write_back(&mut self, core: usize, line: u64) -> bool {
+        let private = &mut self.private[core];
+        let l1d = private.l1d.clean(line).unwrap_or(false);
+        match private.l2.clean(line) {
+            Some(l2) => l1d || l2,
+            None => l1d || (!self.l3.is_empty() && self.l3.clean(line).unwrap_or(false)),
+        }
+    }
+
+    /// Drop the line (clflush, clflushopt, ntstore): true if it was dirty.
+    #[inline]
+    pub fn drop_line(&mut self, core: usize, line: u64) -> bool {
+        let private = &mut self.private[core];
+        if let Some(l2) = private.l2.remove(line) {
+            let l1d = private.l1d.remove(line).unwrap_or(false);
+            return l1d || l2;
+        }
+        !self.l3.is_empty() && self.l3.remove(line).unwrap_or(false)
+    }
+
+    pub fn reset_counters(&mut self) {
+        self.l1d_counters = CacheCounters::default();
+        self.l2_counters = CacheCounters::default();
+        self.l3_counters = CacheCounters::default();
+    }
+
+    /// Dirty lines in all caches.
+    pub fn dirty_lines(&self) -> u64 {
+        let private: u64 = self
+            .private
+            .iter()
+            .map(|p| p.l1d.dirty_lines() + p.l2.dirty_lines())
+            .sum();
+        private + self.l3.dirty_lines()
+    }
+}

@@ -1,0 +1,205 @@
+//! The machine: cores, caches and memory on one clock.
+//!
+//! Two agents a core, its front end and its commit engine, take turns in the order of their times; whatever an agent sends towards
+//! memory is therefore sent in the order of time, and each part below answers at once with the time of completion. No event is
+//! spent on a request's way.
+
+mod cache;
+mod commit;
+mod core;
+mod front;
+mod hierarchy;
+mod pending;
+mod timing;
+mod window;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::counters::{CoreCounters, Counters};
+use crate::memory::Memory;
+use crate::platform::Platform;
+use crate::program::Program;
+use crate::time::Time;
+use self::core::{Core, Waiting};
+use hierarchy::{Hierarchy, WriteBacks};
+use timing::Timing;
+
+/// The part of a core that acts next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Agent {
+    Front(u16),
+    Commit(u16),
+}
+
+/// When an agent acts; ties are settled by who came first.
+type Turn = Reverse<(Time, u64, Agent)>;
+
+/// A platform at work: caches, queues and buffers keep their state from one call to the next.
+///
+/// ```
+/// use xpline_model::{Machine, Op, OpKind, Platform, Program};
+///
+/// struct OneLoad(bool);
+/// impl Program for OneLoad {
+///     fn next_op(&mut self) -> Option<Op> {
+///         std::mem::take(&mut self.0).then(|| Op::new(OpKind::Load, 0, 64))
+///     }
+/// }
+/// let platform = Platform::builtin("optane-ni").unwrap();
+/// let counters = Machine::new(&platform).run(&mut [OneLoad(true)]);
+/// assert_eq!(counters.dimms[0].media_reads, 1);
+/// ```
+pub struct Machine {
+    cores: Vec<Core>,
+    caches: Hierarchy,
+    memory: Memory,
+    timing: Timing,
+    turns: BinaryHeap<Turn>,
+    sequence: u64,
+    started: usize,
+    now: Time,
+    counted: CoreCounters,
+    media_line_bytes: u64,
+}
+
+impl Machine {
+    pub fn new(platform: &Platform) -> Self {
+        Self {
+            cores: (0..platform.core.count).map(|_| Core::new(platform)).collect(),
+            caches: Hierarchy::new(platform),
+            memory: Memory::new(platform),
+            timing: Timing::new(platform),
+            turns: BinaryHeap::with_capacity(2 * platform.core.count as usize),
+            sequence: 0,
+            started: 0,
+            now: 0,
+            counted: CoreCounters::default(),
+            media_line_bytes: platform.media_line_bytes(),
+        }
+    }
+
+    /// Run every program to its end, program `i` on core `i`, and return what was counted since the machine was made.
+    ///
+    /// # Panics
+    /// If there are more programs than cores.
+    pub fn run<P: Program>(&mut self, programs: &mut [P]) -> Counters {
+        self.advance(programs, Time::MAX);
+        self.counters()
+    }
+
+    /// Run until the clock reaches `until` (in ps) or every program has ended; false once all have.
+    ///
+    /// Call it again with the same programs to go on.
+    ///
+    /// # Panics
+    /// If there are more programs than cores.
+    pub fn advance<P: Program>(&mut self, programs: &mut [P], until: Time) -> bool {
+        assert!(programs.len() <= self.cores.len(), "{} programs on {} cores", programs.len(), self.cores.len());
+        while self.started < programs.len() {
+            self.schedule(self.now, Agent::Front(self.started as u16));
+            self.started += 1;
+        }
+        while let Some(&Reverse((time, _, agent))) = self.turns.peek() {
+            if time >= until {
+                self.now = until;
+                return true;
+            }
+            self.turns.pop();
+            self.now = time;
+            match agent {
+                Agent::Front(core) => self.front(core as usize, &mut programs[core as usize], until),
+                Agent::Commit(core) => self.commit(core as usize, until),
+            }
+        }
+        false
+    }
+
+    /// Let the programs' next `ops` ops each pass through the caches alone: untimed and uncounted, to begin with caches in steady state.
+    ///
+    /// Lines that the caches give up are dropped; fences, ntstores and clock readings do nothing.
+    pub fn warm_caches<P: Program>(&mut self, programs: &mut [P], ops: u64) {
+        use crate::op::OpKind;
+        let mut dropped = WriteBacks::default();
+        for _ in 0..ops {
+            for (core, program) in programs.iter_mut().enumerate() {
+                let Some(op) = program.next_op() else { continue };
+                let line = op.addr / LINE;
+                match op.kind {
+                    OpKind::Load => _ = self.caches.access(core, line, false, &mut dropped),
+                    OpKind::Store | OpKind::LockedRmw => _ = self.caches.access(core, line, true, &mut dropped),
+                    OpKind::Clwb => _ = self.caches.write_back(core, line),
+                    OpKind::Clflush | OpKind::ClflushOpt | OpKind::NtStore => _ = self.caches.drop_line(core, line),
+                    _ => {}
+                }
+                dropped = WriteBacks::default();
+            }
+        }
+        self.caches.reset_counters();
+    }
+
+    /// The clock, in ps.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// A reading of every counter.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            time: self.now,
+            core: self.counted,
+            l1d: self.caches.l1d_counters,
+            l2: self.caches.l2_counters,
+            l3: self.caches.l3_counters,
+            dimms: self.memory.counters(),
+            media_line_bytes: self.media_line_bytes,
+        }
+    }
+
+    /// 64 B pieces that programs wrote and the media do not have yet: in caches, and in the buffers of DIMMs.
+    pub fn unwritten_pieces(&self) -> u64 {
+        self.caches.dirty_lines() + self.memory.dirty_pieces()
+    }
+
+    fn schedule(&mut self, time: Time, agent: Agent) {
+        self.sequence += 1;
+        self.turns.push(Reverse((time, self.sequence, agent)));
+    }
+
+    /// Whether an agent at `time` may go on without losing its turn to another, or running past `until`.
+    #[inline]
+    fn still_my_turn(&self, time: Time, until: Time) -> bool {
+        time < until && self.turns.peek().is_none_or(|&Reverse((next, _, _))| time <= next)
+    }
+
+    /// Bring a line into the L1d of a core, for a load or to own it for a store, at `now`; returns when it is there.
+    /// The caller has looked it up already and it was `found`; `slot` is a free fill buffer where it was not in the L1d.
+    #[inline]
+    fn fetch(&mut self, core: usize, address: u64, found: hierarchy::Found, slot: usize, now: Time) -> Time {
+        use hierarchy::Found;
+        let done = match found {
+            Found::L1 => return now + self.timing.l1d_hit,
+            Found::L2 => now + self.timing.l2_hit,
+            Found::L3 => now + self.timing.l3_hit,
+            Found::Memory => self.memory.read(address, now + self.timing.request) + self.timing.response,
+        };
+        self.cores[core].fills.occupy(slot, address / LINE, done);
+        done
+    }
+
+    #[inline]
+    fn write_evicted(&mut self, evicted: &WriteBacks, now: Time) {
+        for line in evicted.iter() {
+            self.memory.write_evicted(line * LINE, now + self.timing.request);
+        }
+    }
+
+    #[inline]
+    fn resume_front(&mut self, core: usize, now: Time) {
+        self.cores[core].waiting = Waiting::Nothing;
+        self.schedule(now, Agent::Front(core as u16));
+    }
+}
+
+/// Bytes of a cache line.
+const LINE: u64 = 64;

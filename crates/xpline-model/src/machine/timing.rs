@@ -1,0 +1,43 @@
+//! The durations that cores and caches need on the hot path, in one cache line.
+
+use crate::platform::Platform;
+use crate::time::Time;
+
+pub struct Timing {
+    pub op_interval: Time,
+    pub nt_interval: Time,
+    pub nt_latency: Time,
+    pub flush_interval: Time,
+    pub fence: Time,
+    pub stamp: Time,
+    pub instruction: Time,
+    pub l1d_hit: Time,
+    pub l2_hit: Time,
+    pub l3_hit: Time,
+    pub request: Time,
+    pub response: Time,
+    pub rfo_depth: usize,
+    pub store_buffer: usize,
+}
+
+impl Timing {
+    pub fn new(platform: &Platform) -> Self {
+        let core = &platform.core;
+        Self {
+            op_interval: core.op_interval,
+            nt_interval: core.nt_interval,
+            nt_latency: core.nt_latency,
+            flush_interval: core.flush_interval,
+            fence: core.fence,
+            stamp: core.stamp,
+            instruction: (1e3 / (core.clock * core.ipc)) as Time,
+            l1d_hit: platform.l1d.hit,
+            l2_hit: platform.l2.hit,
+            l3_hit: platform.l3.hit,
+            request: platform.mesh.request,
+            response: platform.mesh.response,
+            rfo_depth: core.store_rfo_depth as usize,
+            store_buffer: core.store_buffer as usize,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The reorder buffer: ops retire in program order, so an old load under way holds back what comes long after it.
+
+use std::collections::VecDeque;
+
+use crate::time::Time;
+
+pub struct Window {
+    size: u64,
+    issued: u64,
+    /// Loads not known to have retired: (place in program order, completion).
+    loads: VecDeque<(u64, Time)>,
+}
+
+impl Window {
+    pub fn new(size: u32) -> Self {
+        Self { size: u64::from(size), issued: 0, loads: VecDeque::with_capacity(size as usize) }
+    }
+
+    /// Make room for `micro_ops` more at `now`; returns when there is room.
+    #[inline]
+    pub fn admit(&mut self, micro_ops: u64, now: Time) -> Time {
+        let mut at = now;
+        self.issued += micro_ops;
+        while let Some(&(place, done)) = self.loads.front() {
+            if done <= at {
+                self.loads.pop_front();
+            } else if place + self.size < self.issued {
+                at = done;
+            } else {
+                break;
+            }
+        }
+        at
+    }
+
+    /// The op just admitted is a load that completes at `done`.
+    #[inline]
+    pub fn load_completes(&mut self, done: Time) {
+        self.loads.push_back((self.issued, done));
+    }
+
+    /// When every op admitted so far has retired.
+    #[inline]
+    pub fn all_retired(&self, now: Time) -> Time {
+        self.loads.iter().map(|&(_, done)| done).max().unwrap_or(0).max(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_op_waits_for_the_load_a_window_before_it() {
+        let mut window = Window::new(4);
+        assert_eq!(window.admit(1, 0), 0);
+        window.load_completes(100);
+        assert_eq!(window.admit(4, 10), 10);
+        assert_eq!(window.all_retired(20), 100);
+        assert_eq!(window.admit(1, 20), 100);
+    }
+}

@@ -1,0 +1,83 @@
+//! One memory channel: read and write pending queues in front of a DIMM.
+
+use std::collections::VecDeque;
+
+use super::wpq::Wpq;
+use crate::counters::DimmCounters;
+use crate::dimm::Dimm;
+use crate::platform::Platform;
+use crate::time::Time;
+
+pub struct Channel {
+    dimm: Dimm,
+    wpq: Wpq,
+    /// Completion times of the reads under way, oldest first.
+    reads: VecDeque<Time>,
+    rpq_occupancy_ps: u64,
+    wpq_occupancy_ps: u64,
+}
+
+impl Channel {
+    pub fn new(platform: &Platform) -> Self {
+        Self {
+            dimm: Dimm::new(platform),
+            wpq: Wpq::new(platform.imc.wpq, platform.imc.wpq_per_core, platform.core.count),
+            reads: VecDeque::with_capacity(1024),
+            rpq_occupancy_ps: 0,
+            wpq_occupancy_ps: 0,
+        }
+    }
+
+    /// A read that arrives `at`; returns when its data leave the memory controller.
+    #[inline]
+    pub fn read(&mut self, address: u64, at: Time) -> Time {
+        while self.reads.front().is_some_and(|&done| done <= at) {
+            self.reads.pop_front();
+        }
+        let queued = self.reads.len();
+        let done = self.dimm.read(address, at, queued as u32 + 1);
+        self.reads.push_back(done);
+        self.rpq_occupancy_ps += done - at;
+        done
+    }
+
+    /// When a write of this core that arrives `at` finds room in the write pending queue.
+    #[inline]
+    pub fn room_for_write(&self, core: usize, at: Time) -> Time {
+        self.wpq.room_at(core).max(at)
+    }
+
+    /// A write of a core, `at` a time when there is room: persistent from then on (ADR).
+    #[inline]
+    pub fn write(&mut self, core: usize, address: u64, at: Time) {
+        self.enqueue(Some(core), address, at);
+    }
+
+    /// A line that the caches give up; returns when the write pending queue takes it.
+    #[inline]
+    pub fn write_evicted(&mut self, address: u64, at: Time) -> Time {
+        let at = self.wpq.room_for_eviction().max(at);
+        self.enqueue(None, address, at);
+        at
+    }
+
+    #[inline]
+    fn enqueue(&mut self, core: Option<usize>, address: u64, at: Time) {
+        let queued = self.wpq.occupancy(at) + 1;
+        let departure = self.dimm.write(address, at.max(self.wpq.last_departure()), queued);
+        self.wpq.push(core, departure);
+        self.wpq_occupancy_ps += departure - at;
+    }
+
+    pub fn counters(&self) -> DimmCounters {
+        DimmCounters {
+            rpq_occupancy_ps: self.rpq_occupancy_ps,
+            wpq_occupancy_ps: self.wpq_occupancy_ps,
+            ..self.dimm.counters()
+        }
+    }
+
+    pub fn dirty_pieces(&self) -> u64 {
+        self.dimm.dirty_pieces()
+    }
+}

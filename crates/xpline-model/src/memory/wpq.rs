@@ -1,0 +1,115 @@
+//! The write pending queue of one channel: where a write becomes persistent (ADR).
+//!
+//! First in, first out. One core may hold at most a few of its entries, so that a slow DIMM blocks the core behind its own writes.
+
+use crate::time::Time;
+
+/// A ring of the times at which the entries leave the queue, oldest first.
+struct Departures {
+    times: Vec<Time>,
+    next: usize,
+}
+
+impl Departures {
+    fn new(size: u32) -> Self {
+        Self { times: vec![0; size as usize], next: 0 }
+    }
+
+    /// When the oldest of the last `size` entries leaves: from then on there is room for another.
+    #[inline]
+    fn room_at(&self) -> Time {
+        self.times[self.next]
+    }
+
+    #[inline]
+    fn push(&mut self, time: Time) {
+        self.times[self.next] = time;
+        self.next += 1;
+        if self.next == self.times.len() {
+            self.next = 0;
+        }
+    }
+}
+
+pub struct Wpq {
+    all: Departures,
+    per_core: Vec<Departures>,
+    last_departure: Time,
+}
+
+impl Wpq {
+    pub fn new(entries: u32, per_core: u32, cores: u32) -> Self {
+        Self {
+            all: Departures::new(entries),
+            per_core: (0..cores).map(|_| Departures::new(per_core)).collect(),
+            last_departure: 0,
+        }
+    }
+
+    /// The earliest time at which a write of this core finds room.
+    #[inline]
+    pub fn room_at(&self, core: usize) -> Time {
+        self.all.room_at().max(self.per_core[core].room_at())
+    }
+
+    /// The earliest time at which the write-back of a cache finds room: caches have no share of their own.
+    #[inline]
+    pub fn room_for_eviction(&self) -> Time {
+        self.all.room_at()
+    }
+
+    /// When the entry before the one to be added leaves: the queue keeps its order.
+    #[inline]
+    pub fn last_departure(&self) -> Time {
+        self.last_departure
+    }
+
+    /// Add an entry that leaves at `departure`.
+    #[inline]
+    pub fn push(&mut self, core: Option<usize>, departure: Time) {
+        self.all.push(departure);
+        if let Some(core) = core {
+            self.per_core[core].push(departure);
+        }
+        self.last_departure = departure;
+    }
+
+    /// Entries that have not left by `now`.
+    #[inline]
+    pub fn occupancy(&self, now: Time) -> u32 {
+        // Departures grow from the oldest to the newest entry of the ring.
+        let (newer, older) = self.all.times.split_at(self.all.next);
+        let left = older.partition_point(|&time| time <= now);
+        let pending = older.len() - left
+            + if left == older.len() { newer.len() - newer.partition_point(|&time| time <= now) } else { newer.len() };
+        pending as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_waits_for_its_own_oldest_entry() {
+        let mut wpq = Wpq::new(8, 2, 2);
+        wpq.push(Some(0), 100);
+        wpq.push(Some(0), 200);
+        assert_eq!(wpq.room_at(0), 100);
+        assert_eq!(wpq.room_at(1), 0);
+        assert_eq!(wpq.occupancy(99), 2);
+        assert_eq!(wpq.occupancy(100), 1);
+        assert_eq!(wpq.occupancy(200), 0);
+    }
+
+    #[test]
+    fn a_full_queue_holds_everyone() {
+        let mut wpq = Wpq::new(2, 2, 3);
+        wpq.push(Some(0), 100);
+        wpq.push(Some(1), 200);
+        assert_eq!(wpq.room_at(2), 100);
+        wpq.push(None, 300);
+        assert_eq!(wpq.room_for_eviction(), 200);
+        assert_eq!(wpq.occupancy(150), 2);
+    }
+}
