@@ -23,12 +23,17 @@ pub struct DramDimm {
     /// How long a new row keeps its bank from the next.
     read_cycle: Time,
     write_cycle: Time,
+    write_lookahead: Time,
     pub counters: DimmCounters,
 }
 
+/// Spans opened last on a bank: the controller gathers the requests to an open row before it opens another, so requests that
+/// alternate between a few rows do not open each row again.
+const GATHERED: usize = 4;
+
 #[derive(Clone, Copy)]
 struct Bank {
-    open_span: u64,
+    opened: [u64; GATHERED],
     free: Time,
 }
 
@@ -41,7 +46,7 @@ impl DramDimm {
         let refresh = 1.0 + dram.trfc as f64 / dram.trefi as f64;
         let burst = (8e6 / f64::from(dram.speed) * refresh) as Time;
         Self {
-            banks: vec![Bank { open_span: CLOSED, free: 0 }; banks as usize],
+            banks: vec![Bank { opened: [CLOSED; GATHERED], free: 0 }; banks as usize],
             bus: 0,
             span_shift: dram.open_span.trailing_zeros(),
             low_banks: u64::from(dram.low_banks),
@@ -53,6 +58,7 @@ impl DramDimm {
             latency: dram.tcl + burst + dram.controller,
             read_cycle: dram.tras + dram.trp,
             write_cycle: dram.trcd + dram.tcwl + burst + dram.twr + dram.trp,
+            write_lookahead: dram.write_lookahead,
             counters: DimmCounters::default(),
         }
     }
@@ -76,7 +82,9 @@ impl DramDimm {
         self.counters.media_writes += 1;
         let slot = self.bus.max(at);
         self.bus = slot + self.write_slot;
-        self.open(address, slot, self.write_cycle).1
+        let (_, start) = self.open(address, slot, self.write_cycle);
+        // The controller sends other writes first while this one's bank is busy, but not for ever.
+        slot.max(start.saturating_sub(self.write_lookahead))
     }
 
     /// Have the row of an address open: whether it was, and when the column command can go. A new row keeps its bank busy for `cycle`.
@@ -85,13 +93,14 @@ impl DramDimm {
         let span = address >> self.span_shift;
         let bank = span % self.low_banks + self.low_banks * ((span / self.row_spans) % self.high_banks);
         let bank = &mut self.banks[bank as usize];
-        if bank.open_span == span {
+        if bank.opened.contains(&span) {
             self.counters.buffer_hits += 1;
             return (true, at);
         }
         self.counters.buffer_misses += 1;
         let start = at.max(bank.free);
-        bank.open_span = span;
+        bank.opened.copy_within(..GATHERED - 1, 1);
+        bank.opened[0] = span;
         bank.free = start + cycle;
         (false, start)
     }

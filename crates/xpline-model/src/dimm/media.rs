@@ -66,24 +66,37 @@ impl Media {
         start + self.read_latency
     }
 
+    /// When a write of this XPLine could begin.
+    #[inline]
+    pub fn could_write_at(&self, xpline: u64) -> Time {
+        self.banks[self.bank(xpline)].free_for_writes.max(self.write_port)
+    }
+
     /// Count the read of a read-modify-write: the sweep shows that it costs the write nothing.
     #[inline]
     pub fn read_for_merge(&mut self) {
         self.reads += 1;
     }
 
-    /// Write one XPLine not before `at`; returns when the media take it (the line leaves the buffer) .
+    /// Write one XPLine not before `at`; returns when its turn at the port came, and when its bank takes it.
     #[inline]
-    pub fn write(&mut self, xpline: u64, at: Time) -> Time {
+    pub fn write(&mut self, xpline: u64, at: Time) -> WriteTurn {
         self.writes += 1;
-        let slot = self.write_port.max(at);
-        self.write_port = slot + self.write_interval;
+        let port = self.write_port.max(at);
+        self.write_port = port + self.write_interval;
         let bank = self.bank(xpline);
         let bank = &mut self.banks[bank];
-        let start = slot.max(bank.free_for_writes);
-        bank.free_for_writes = start + self.write_busy;
-        start
+        let taken = port.max(bank.free_for_writes);
+        bank.free_for_writes = taken + self.write_busy;
+        WriteTurn { port, taken }
     }
+}
+
+/// When a line write got through.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteTurn {
+    pub port: Time,
+    pub taken: Time,
 }
 
 /// Time between two line writes that the power budget allows, but no less than the media's own.

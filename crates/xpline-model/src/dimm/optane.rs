@@ -4,7 +4,7 @@
 //! the state kept is when each part is free next.
 
 use super::ait::AitCache;
-use super::media::Media;
+use super::media::{Media, WriteTurn};
 use super::xpbuffer::XpBuffer;
 use crate::counters::DimmCounters;
 use crate::platform::{Optane, XpBuffer as BufferParameters};
@@ -24,6 +24,7 @@ pub struct OptaneDimm {
     line_shift: u32,
     page_shift: u32,
     full: u8,
+    lookahead: u32,
     contention: Contention,
     pub counters: DimmCounters,
 }
@@ -44,6 +45,7 @@ impl OptaneDimm {
             line_shift: optane.xpbuffer.line.trailing_zeros(),
             page_shift: optane.ait.page.trailing_zeros(),
             full: ((1u16 << pieces) - 1) as u8,
+            lookahead: optane.xpbuffer.lookahead,
             contention: Contention::new(&optane.xpbuffer),
             counters: DimmCounters::default(),
         }
@@ -70,7 +72,7 @@ impl OptaneDimm {
             return self.deliver(at, ready_at);
         }
         self.counters.buffer_misses += 1;
-        let slot = self.buffer.victim();
+        let slot = self.victim(at);
         let free = self.evict(slot, at);
         self.buffer.replace(slot, xpline);
         let ready_at = self.fetch(xpline, free);
@@ -91,12 +93,16 @@ impl OptaneDimm {
                 self.counters.buffer_hits += 1;
                 self.buffer.touch(slot);
                 let partial = self.buffer.entry(slot).dirty != 0;
-                let taken = if partial && self.contention.displaces_write(queued) { self.evict(slot, at) } else { at };
+                let taken = if partial && self.contention.displaces_write(queued) {
+                    self.write_back(slot, at).map_or(at, |turn| turn.port)
+                } else {
+                    at
+                };
                 (slot, taken)
             }
             None => {
                 self.counters.buffer_misses += 1;
-                let slot = self.buffer.victim();
+                let slot = self.victim(at);
                 let free = self.evict(slot, at);
                 self.buffer.replace(slot, xpline);
                 (slot, free)
@@ -113,7 +119,7 @@ impl OptaneDimm {
             entry.dirty = 0;
             entry.fetched = true;
             let leaves_at = self.media.write(xpline, taken);
-            self.buffer.entry(slot).leaves_at = leaves_at;
+            self.buffer.entry(slot).leaves_at = leaves_at.taken;
         }
         taken
     }
@@ -152,19 +158,34 @@ impl OptaneDimm {
         }
     }
 
-    /// Empty a slot: written pieces go to the media, after a read of the rest where pieces are missing. Returns when the slot is free.
+    #[inline]
+    fn victim(&self, now: Time) -> usize {
+        let media = &self.media;
+        self.buffer.victim(self.lookahead, now, |entry| {
+            if entry.dirty == 0 { entry.leaves_at } else { media.could_write_at(entry.xpline) }
+        })
+    }
+
+    /// Empty a slot; returns when it is free.
     #[inline]
     fn evict(&mut self, slot: usize, at: Time) -> Time {
+        let leaves_at = self.buffer.entry(slot).leaves_at;
+        self.write_back(slot, at).map_or(leaves_at.max(at), |turn| turn.taken)
+    }
+
+    /// Send the written pieces of a slot to the media, after a read of the rest where pieces are missing. `None` if nothing was written.
+    #[inline]
+    fn write_back(&mut self, slot: usize, at: Time) -> Option<WriteTurn> {
         let entry = *self.buffer.entry(slot);
         if entry.dirty == 0 {
-            return at.max(entry.leaves_at);
+            return None;
         }
         if entry.dirty != self.full && !entry.fetched {
             self.media.read_for_merge();
         }
         self.translate(entry.xpline);
         self.buffer.entry(slot).dirty = 0;
-        self.media.write(entry.xpline, at)
+        Some(self.media.write(entry.xpline, at))
     }
 
     pub fn counters(&self) -> DimmCounters {
@@ -189,6 +210,8 @@ struct Contention {
 struct Law {
     /// Chance (in 2^-32) that a later piece finds its line displaced, by number of requests in flight.
     chance: Vec<u32>,
+    /// Requests in flight, averaged over the last few tens of requests: a passing crowd displaces nothing. In 1/64.
+    average: u32,
 }
 
 impl Law {
@@ -199,12 +222,13 @@ impl Law {
                 ((extra / 3.0).min(1.0) * f64::from(u32::MAX)) as u32
             })
             .collect();
-        Self { chance }
+        Self { chance, average: 0 }
     }
 
     #[inline]
-    fn chance(&self, queued: u32) -> u32 {
-        self.chance[(queued as usize).min(self.chance.len() - 1)]
+    fn chance(&mut self, queued: u32) -> u32 {
+        self.average = self.average + queued - self.average / 64;
+        self.chance[(self.average as usize / 64).min(self.chance.len() - 1)]
     }
 }
 

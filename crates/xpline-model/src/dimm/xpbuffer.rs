@@ -77,10 +77,27 @@ impl XpBuffer {
         }
     }
 
-    /// The slot to give to a new line: an unused one, or the least recently used.
+    /// The slot to give to a new line: an unused one, or of the `lookahead` least recently used the one that `free_at` says is free first.
     #[inline]
-    pub fn victim(&self) -> usize {
-        if self.used < self.entries.len() { self.used } else { self.oldest as usize }
+    pub fn victim(&self, lookahead: u32, now: Time, free_at: impl Fn(&Entry) -> Time) -> usize {
+        if self.used < self.entries.len() {
+            return self.used;
+        }
+        let mut best = self.oldest;
+        let mut best_at = free_at(&self.entries[best as usize]);
+        let mut slot = self.entries[best as usize].newer;
+        for _ in 1..lookahead {
+            if best_at <= now || slot == NONE {
+                break;
+            }
+            let entry = &self.entries[slot as usize];
+            let at = free_at(entry);
+            if at < best_at {
+                (best, best_at) = (slot, at);
+            }
+            slot = entry.newer;
+        }
+        best as usize
     }
 
     /// Give the slot (from [`Self::victim`]) to a line; it becomes the most recently used.
@@ -156,13 +173,14 @@ mod tests {
     fn the_line_used_longest_ago_is_the_victim() {
         let mut buffer = XpBuffer::new(2);
         for xpline in [5, 6] {
-            let slot = buffer.victim();
+            let slot = buffer.victim(1, 0, |_| 0);
             buffer.replace(slot, xpline);
         }
         let five = buffer.find(5).unwrap();
         buffer.touch(five);
-        let victim = buffer.victim();
+        let victim = buffer.victim(2, 0, |_| 0);
         assert_eq!(buffer.entry(victim).xpline, 6);
+        assert_eq!(buffer.victim(2, 0, |entry| if entry.xpline == 6 { 10 } else { 5 }), five);
         buffer.replace(victim, 7);
         assert_eq!(buffer.find(6), None);
         assert!(buffer.find(5).is_some() && buffer.find(7).is_some());

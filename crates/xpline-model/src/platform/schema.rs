@@ -235,6 +235,8 @@ section! {
         line: Bytes in (64..=4 * KIB).power_of_two(),
         /// Time from a request's arrival to its data when the line is buffered.
         hit_latency: Duration in 1..=10 * US,
+        /// Oldest lines among which the next to leave is chosen, by which can leave first.
+        lookahead: Count in 1..=1_048_576,
         /// Reads in flight at a DIMM above which lines are lost before they are used up.
         contention_reads: Factor in 1.0..=4096.0,
         /// Writes in flight at a DIMM above which lines are written back before they are full.
@@ -323,6 +325,8 @@ section! {
         read_gap: Duration in 0..=US,
         /// Bus time lost a write.
         write_gap: Duration in 0..=US,
+        /// Time for which other writes may pass one whose bank is busy.
+        write_lookahead: Duration in 0..=100 * US,
         /// Bytes of a channel's addresses, in a row, that find the row open.
         open_span: Bytes in (64..=64 * KIB).power_of_two(),
         /// Banks that neighbouring spans take turns on.
