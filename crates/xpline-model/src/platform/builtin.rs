@@ -24,8 +24,5 @@ pub const PLATFORMS: &[Builtin] = builtin!["optane", "optane-ni", "dram"];
 pub const BASES: &[Builtin] = builtin!["cascade-lake"];
 
 pub fn find(name: &str) -> Option<&'static Builtin> {
-    PLATFORMS
-        .iter()
-        .chain(BASES)
-        .find(|builtin| builtin.name == name)
+    PLATFORMS.iter().chain(BASES).find(|builtin| builtin.name == name)
 }

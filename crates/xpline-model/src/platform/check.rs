@@ -1,8 +1,9 @@
 //! What must hold between the values of a platform.
 
 use super::error::{BadValue, PlatformError};
-use super::schema::{Ait, Memory, Optane, Platform};
+use super::schema::{Ait, Dram, Memory, Optane, Platform};
 use super::unit::{Bytes, Duration, Power, render};
+use crate::time::Time;
 
 /// Bytes of a line of the caches.
 const LINE: u64 = 64;
@@ -14,12 +15,7 @@ pub fn check(platform: &Platform) -> Result<(), PlatformError> {
     check.controllers()?;
     match &platform.memory {
         Memory::Optane(optane) => check.optane(optane),
-        Memory::Dram(dram) => check.require(
-            "dram.tras",
-            dram.tras >= dram.trcd,
-            "less than dram.trcd",
-            &format!("at least {}", render::<Duration>(dram.trcd)),
-        ),
+        Memory::Dram(dram) => check.dram(dram),
     }
 }
 
@@ -29,24 +25,17 @@ impl Check<'_> {
     fn caches(&self) -> Result<(), PlatformError> {
         let Platform { l1d, l2, l3, .. } = self.0;
         let caches = [
-            ("l1d.size", l1d.size, u64::from(l1d.ways), "ways x 64B"),
-            ("l2.size", l2.size, u64::from(l2.ways), "ways x 64B"),
-            (
-                "l3.size",
-                l3.size,
-                u64::from(l3.ways),
-                "ways x 64B",
-            ),
+            ("l1d.size", l1d.size, l1d.ways),
+            ("l2.size", l2.size, l2.ways),
+            ("l3.size", l3.size, l3.ways),
         ];
         caches
             .iter()
-            .try_for_each(|(key, size, lines, rule)| self.multiple(key, *size, lines * LINE, rule))
+            .try_for_each(|(key, size, ways)| self.multiple(key, *size, u64::from(*ways) * LINE, "ways x 64B"))
     }
 
     fn controllers(&self) -> Result<(), PlatformError> {
-        let Platform {
-            imc, interleave, ..
-        } = self.0;
+        let Platform { imc, interleave, .. } = self.0;
         let channels = imc.controllers * imc.channels;
         self.require(
             "interleave.dimms",
@@ -64,7 +53,7 @@ impl Check<'_> {
 
     fn optane(&self, optane: &Optane) -> Result<(), PlatformError> {
         let line = optane.xpbuffer.line;
-        let Ait { page, cache, .. } = optane.ait;
+        let Ait { page, cache, ways, .. } = optane.ait;
         self.multiple(
             "interleave.granularity",
             self.0.interleave.granularity,
@@ -72,15 +61,44 @@ impl Check<'_> {
             "optane.xpbuffer.line",
         )?;
         self.multiple("optane.ait.page", page, line, "optane.xpbuffer.line")?;
-        self.multiple("optane.ait.cache", cache, page, "optane.ait.page")?;
+        self.multiple(
+            "optane.ait.cache",
+            cache,
+            page * u64::from(ways),
+            "optane.ait.ways x optane.ait.page",
+        )?;
+        let power = &optane.power;
+        [("budget", power.budget), ("reference", power.reference)]
+            .iter()
+            .try_for_each(|(name, power_at)| {
+                self.require(
+                    &format!("optane.power.{name}"),
+                    *power_at > power.idle,
+                    "not above the idle power",
+                    &format!("more than optane.power.idle = {}", render::<Power>(power.idle)),
+                )
+            })
+    }
+
+    fn dram(&self, dram: &Dram) -> Result<(), PlatformError> {
+        let banks = dram.ranks * dram.banks;
         self.require(
-            "optane.power.idle",
-            optane.power.idle < optane.power.budget,
-            "not below the budget",
-            &format!(
-                "less than optane.power.budget = {}",
-                render::<Power>(optane.power.budget)
-            ),
+            "dram.low_banks",
+            dram.low_banks <= banks,
+            "more than there are banks",
+            &format!("at most dram.ranks x dram.banks = {banks}"),
+        )?;
+        self.multiple("dram.row", dram.row, dram.open_span, "dram.open_span")?;
+        self.at_least("dram.tras", dram.tras, "dram.trcd", dram.trcd)?;
+        self.at_least("dram.trefi", dram.trefi, "dram.trfc", dram.trfc)
+    }
+
+    fn at_least(&self, key: &str, time: Time, least: &str, least_time: Time) -> Result<(), PlatformError> {
+        self.require(
+            key,
+            time >= least_time,
+            &format!("less than {least}"),
+            &format!("at least {least} = {}", render::<Duration>(least_time)),
         )
     }
 
@@ -94,13 +112,7 @@ impl Check<'_> {
         )
     }
 
-    fn require(
-        &self,
-        key: &str,
-        holds: bool,
-        problem: &str,
-        allowed: &str,
-    ) -> Result<(), PlatformError> {
+    fn require(&self, key: &str, holds: bool, problem: &str, allowed: &str) -> Result<(), PlatformError> {
         match self.0.describe().iter().find(|entry| entry.key == key) {
             Some(entry) if !holds => Err(BadValue {
                 origin: entry.origin.clone(),

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Where a value comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a value comes from; ordered by file and line.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// A line of a platform file, counted from 1.
     File { file: String, line: usize },
@@ -53,9 +53,7 @@ pub enum PlatformError {
         memory: String,
     },
 
-    #[error(
-        "--set: `{text}` is not an override; write KEY=VALUE, such as optane.xpbuffer.lines=128"
-    )]
+    #[error("--set: `{text}` is not an override; write KEY=VALUE, such as optane.xpbuffer.lines=128")]
     BadOverride { text: String },
 
     #[error("--set: `{key}` belongs to a platform file and cannot be overridden")]
@@ -104,8 +102,5 @@ fn hint(nearest: &Option<String>) -> String {
 }
 
 fn place(origin: &Option<Origin>) -> String {
-    origin
-        .as_ref()
-        .map(|origin| format!("{origin}: "))
-        .unwrap_or_default()
+    origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default()
 }

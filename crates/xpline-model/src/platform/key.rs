@@ -18,11 +18,7 @@ pub struct Written {
 
 impl Written {
     /// The typed value, as `key` takes it.
-    pub fn read<U: Unit>(
-        &self,
-        key: &str,
-        allowed: &U::Allowed,
-    ) -> Result<U::Value, PlatformError> {
+    pub fn read<U: Unit>(&self, key: &str, allowed: &U::Allowed) -> Result<U::Value, PlatformError> {
         U::parse(&self.scalar, allowed).map_err(|problem| {
             PlatformError::from(BadValue {
                 origin: self.origin.clone(),
@@ -93,12 +89,7 @@ impl Reader {
         }
     }
 
-    fn take<U: Unit>(
-        &mut self,
-        path: &str,
-        about: &str,
-        allowed: &U::Allowed,
-    ) -> Result<U::Value, PlatformError> {
+    fn take<U: Unit>(&mut self, path: &str, about: &str, allowed: &U::Allowed) -> Result<U::Value, PlatformError> {
         let Some(written) = self.written.remove(path) else {
             return Err(PlatformError::MissingKey {
                 file: self.file.clone(),
@@ -142,12 +133,7 @@ impl<U: Unit> Node for U {
     type Value = U::Value;
     type Allowed = U::Allowed;
 
-    fn read(
-        reader: &mut Reader,
-        path: &str,
-        about: &str,
-        allowed: &U::Allowed,
-    ) -> Result<U::Value, PlatformError> {
+    fn read(reader: &mut Reader, path: &str, about: &str, allowed: &U::Allowed) -> Result<U::Value, PlatformError> {
         reader.take::<U>(path, about, allowed)
     }
 

@@ -27,7 +27,7 @@ pub type ReadFile<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
 /// Load the platform `name`, with what it extends, and with `overrides` on top.
 pub fn load(name: &str, overrides: &[String], read: ReadFile) -> Result<Platform, PlatformError> {
-    let keys = Platform::keys();
+    let keys = keys();
     let mut layers = layers(name, &keys, read)?;
     let top = layers.remove(0);
     if top.base {
@@ -54,6 +54,29 @@ pub fn load(name: &str, overrides: &[String], read: ReadFile) -> Result<Platform
     refuse_unused(reader.left_over(), &file, platform.memory.name())?;
     check::check(&platform)?;
     Ok(platform)
+}
+
+/// Every key that a platform file may hold.
+pub fn keys() -> Vec<Key> {
+    let header = |path: &str, about: &str, allowed: String| Key {
+        path: path.into(),
+        about: about.into(),
+        allowed,
+    };
+    let mut keys = vec![
+        header(
+            EXTENDS,
+            "Platform that supplies every value not set here",
+            "a built-in platform, or a path relative to this file; may be left out".into(),
+        ),
+        header(
+            ABSTRACT,
+            "Whether this is only a base for other platforms",
+            format!("{}; may be left out", Flag::describe(&Any)),
+        ),
+    ];
+    Platform::list("", "", &Section, &mut keys);
+    keys
 }
 
 /// Names of the built-in platforms.
@@ -94,26 +117,24 @@ fn layers(name: &str, keys: &[Key], read: ReadFile) -> Result<Vec<Layer>, Platfo
 }
 
 /// The text called `name`, with the name that messages give its file and one that tells files apart.
-fn open(
-    name: &str,
-    origin: Option<&Origin>,
-    read: ReadFile,
-) -> Result<(String, String, String), PlatformError> {
+fn open(name: &str, origin: Option<&Origin>, read: ReadFile) -> Result<(String, String, String), PlatformError> {
     if let Some(builtin) = builtin::find(name) {
-        return Ok((
-            builtin.name.into(),
-            builtin.file.into(),
-            builtin.text.into(),
-        ));
+        return Ok((builtin.name.into(), builtin.file.into(), builtin.text.into()));
     }
     match read(name) {
         Ok(text) => Ok((normal(name), name.into(), text)),
-        Err(cause) => Err(PlatformError::NotFound {
-            origin: origin.cloned(),
-            name: name.into(),
-            cause: cause.to_string(),
-            known: names(),
-        }),
+        Err(cause) => {
+            let mut known = names();
+            if origin.is_some() {
+                known.extend(builtin::BASES.iter().map(|base| base.name.to_string()));
+            }
+            Err(PlatformError::NotFound {
+                origin: origin.cloned(),
+                name: name.into(),
+                cause: cause.to_string(),
+                known,
+            })
+        }
     }
 }
 
@@ -135,9 +156,7 @@ fn normal(path: &str) -> String {
     for part in Path::new(path).components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir
-                if matches!(normal.components().next_back(), Some(Component::Normal(_))) =>
-            {
+            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
                 normal.pop();
             }
             part => normal.push(part),
@@ -147,10 +166,7 @@ fn normal(path: &str) -> String {
 }
 
 /// Take a key of the file itself out of `source`.
-fn header<U: Unit<Allowed = Any>>(
-    source: &mut Source,
-    key: &str,
-) -> Result<Option<(U::Value, Origin)>, PlatformError> {
+fn header<U: Unit<Allowed = Any>>(source: &mut Source, key: &str) -> Result<Option<(U::Value, Origin)>, PlatformError> {
     match source.written.remove(key) {
         Some(written) => Ok(Some((written.read::<U>(key, &Any)?, written.origin))),
         None => Ok(None),
@@ -166,56 +182,46 @@ fn parse_override(text: &str, keys: &[Key]) -> Result<(String, Written), Platfor
         return Err(PlatformError::NotOverridable { key: key.into() });
     }
     if !keys.iter().any(|known| known.path == key) {
-        return Err(unknown(Origin::Override, key, keys));
+        return Err(PlatformError::UnknownKey {
+            origin: Origin::Override,
+            key: key.into(),
+            nearest: nearest(key, keys),
+        });
     }
     Ok((key.into(), override_value(value)))
 }
 
-/// Refuse the first key or section of the file that no platform has.
+/// Refuse the first key or empty section of the file that no platform has.
 fn refuse_unknown(source: &Source, keys: &[Key]) -> Result<(), PlatformError> {
-    let values = source
-        .written
-        .iter()
-        .map(|(path, written)| (path, &written.origin));
-    let values = values.filter(|(path, _)| !keys.iter().any(|key| key.path == **path));
-    let sections = source.sections.iter().map(|(path, origin)| (path, origin));
-    let sections = sections.filter(|(path, _)| !keys.iter().any(|key| is_inside(&key.path, path)));
-    match values
-        .chain(sections)
-        .min_by_key(|(path, origin)| (line(origin), path.len()))
-    {
-        Some((path, origin)) => Err(unknown(origin.clone(), path, keys)),
+    let is_key = |path: &str| keys.iter().any(|key| key.path == path);
+    let is_section = |path: &str| keys.iter().any(|key| is_inside(&key.path, path));
+    let values = source.written.iter().filter(|(path, _)| !is_key(path));
+    let values = values.map(|(path, written)| (&written.origin, path, path.clone()));
+    let empty = source.empty.iter().filter(|(path, _)| !is_section(path));
+    let empty = empty.map(|(path, origin)| (origin, path, format!("[{path}]")));
+    match values.chain(empty).min() {
+        Some((origin, path, shown)) => Err(PlatformError::UnknownKey {
+            origin: origin.clone(),
+            key: shown,
+            nearest: nearest(path, keys),
+        }),
         None => Ok(()),
     }
 }
 
 /// Refuse what the platform's own file or an override sets for a kind of memory that the platform does not have.
-fn refuse_unused(
-    left: BTreeMap<String, Written>,
-    top: &str,
-    memory: &str,
-) -> Result<(), PlatformError> {
-    let own = left
-        .into_iter()
-        .filter(|(_, written)| match &written.origin {
-            Origin::File { file, .. } => file == top,
-            Origin::Override => true,
-        });
-    match own.min_by_key(|(_, written)| line(&written.origin)) {
+fn refuse_unused(left: BTreeMap<String, Written>, top: &str, memory: &str) -> Result<(), PlatformError> {
+    let own = left.into_iter().filter(|(_, written)| match &written.origin {
+        Origin::File { file, .. } => file == top,
+        Origin::Override => true,
+    });
+    match own.min_by(|(_, a), (_, b)| a.origin.cmp(&b.origin)) {
         Some((key, Written { origin, .. })) => Err(PlatformError::UnusedKey {
             origin,
             key,
             memory: memory.into(),
         }),
         None => Ok(()),
-    }
-}
-
-fn unknown(origin: Origin, key: &str, keys: &[Key]) -> PlatformError {
-    PlatformError::UnknownKey {
-        origin,
-        key: key.into(),
-        nearest: nearest(key, keys),
     }
 }
 
@@ -229,18 +235,11 @@ fn nearest(key: &str, keys: &[Key]) -> Option<String> {
             distance
         }
     };
-    let best = keys.iter().max_by(|a, b| close(a).total_cmp(&close(b)))?;
+    // `max_by` takes the last of equals; the first in the schema is wanted.
+    let best = keys.iter().rev().max_by(|a, b| close(a).total_cmp(&close(b)))?;
     (close(&best) >= 0.6).then(|| best.path.clone())
 }
 
 fn is_inside(path: &str, section: &str) -> bool {
-    path.strip_prefix(section)
-        .is_some_and(|rest| rest.starts_with('.'))
-}
-
-fn line(origin: &Origin) -> usize {
-    match origin {
-        Origin::File { line, .. } => *line,
-        Origin::Override => usize::MAX,
-    }
+    path.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'))
 }

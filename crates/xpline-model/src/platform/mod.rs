@@ -32,8 +32,6 @@ mod unit;
 
 use std::io;
 
-use key::{Node, Section};
-
 pub use error::{BadValue, Origin, PlatformError};
 pub use key::{Entry, Key, Provenance};
 pub use load::ReadFile;
@@ -46,11 +44,7 @@ impl Platform {
     /// Load a platform by name, or from a file, with overrides such as `optane.xpbuffer.lines=128` on top.
     ///
     /// `read` returns the text of the file at a path; it is asked only for what is not built in.
-    pub fn load(
-        name_or_path: &str,
-        overrides: &[String],
-        read: ReadFile,
-    ) -> Result<Self, PlatformError> {
+    pub fn load(name_or_path: &str, overrides: &[String], read: ReadFile) -> Result<Self, PlatformError> {
         load::load(name_or_path, overrides, read)
     }
 
@@ -77,11 +71,9 @@ impl Platform {
         load::names()
     }
 
-    /// Every key that platforms have, with what it means and what is allowed, in the order of the schema.
+    /// Every key that a platform file may hold, with what it means and what is allowed, in the order of the schema.
     pub fn keys() -> Vec<Key> {
-        let mut keys = Vec::new();
-        Platform::list("", "", &Section, &mut keys);
-        keys
+        load::keys()
     }
 
     /// Every value of this platform as it was written, with its source and the line that set it.

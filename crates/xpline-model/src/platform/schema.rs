@@ -6,8 +6,7 @@
 use super::error::PlatformError;
 use super::key::{Key, Node, Provenance, Reader, Section, join, section};
 use super::unit::{
-    Any, Bytes, Count, Duration, Factor, Frequency, GIB, Grained, KIB, MIB, Power, Scalar, Text,
-    Unit, choice,
+    Any, Bytes, Count, Duration, Factor, Frequency, GIB, Grained, KIB, MIB, Power, Scalar, Text, Unit, choice,
 };
 use crate::time::{MICROSECOND as US, NANOSECOND as NS};
 
@@ -73,16 +72,9 @@ impl Node for Memory {
     type Value = Self;
     type Allowed = Section;
 
-    fn read(
-        reader: &mut Reader,
-        path: &str,
-        about: &str,
-        section: &Section,
-    ) -> Result<Self, PlatformError> {
+    fn read(reader: &mut Reader, path: &str, about: &str, section: &Section) -> Result<Self, PlatformError> {
         Ok(match MemoryKind::read(reader, path, about, &Any)? {
-            MemoryKind::Optane => {
-                Self::Optane(Box::new(Optane::read(reader, "optane", "", section)?))
-            }
+            MemoryKind::Optane => Self::Optane(Box::new(Optane::read(reader, "optane", "", section)?)),
             MemoryKind::Dram => Self::Dram(Box::new(Dram::read(reader, "dram", "", section)?)),
         })
     }
@@ -107,11 +99,11 @@ section! {
         access_overhead: Count in 0..=10_000,
         /// Reorder buffer, in micro-ops.
         window: Count in 1..=4096,
-        /// L1d misses in flight.
+        /// Line fill buffers: L1d misses in flight.
         fill_buffers: Count in 1..=256,
-        /// ntstore lines in flight.
+        /// Write-combining buffers: lines of ntstores in flight.
         wc_buffers: Count in 1..=256,
-        /// Stores waiting after retirement.
+        /// Store buffer: stores that wait after they retire.
         store_buffer: Count in 1..=1024,
         /// Entries at the head of the store buffer whose stores may ask for their line early.
         store_rfo_depth: Count in 0..=1024,
@@ -134,7 +126,7 @@ section! {
     /// A cache that belongs to one core.
     pub struct PrivateCache {
         /// Capacity.
-        size: Bytes in (KIB..=GIB).multiple_of(64),
+        size: Bytes in (KIB..=64 * MIB).multiple_of(64),
         /// Associativity.
         ways: Count in 1..=64,
         /// Load-to-use latency of a hit.
@@ -146,7 +138,7 @@ section! {
     /// The cache that all cores share.
     pub struct SharedCache {
         /// Capacity of all slices together.
-        size: Bytes in (KIB..=4 * GIB).multiple_of(64),
+        size: Bytes in (KIB..=GIB).multiple_of(64),
         /// Associativity.
         ways: Count in 1..=64,
         /// Load-to-use latency of a hit.
@@ -180,13 +172,13 @@ section! {
     /// The integrated memory controllers.
     pub struct Imc {
         /// Controllers of the socket.
-        controllers: Count in 1..=64,
+        controllers: Count in 1..=16,
         /// Channels of each controller, a DIMM each.
-        channels: Count in 1..=64,
+        channels: Count in 1..=16,
         /// Entries of the write pending queue of a channel.
-        wpq: Count in 1..=4096,
+        wpq: Count in 1..=1024,
         /// Lines that one core may hold in the write pending queue of a channel.
-        wpq_per_core: Count in 1..=4096,
+        wpq_per_core: Count in 1..=1024,
     }
 }
 
@@ -194,7 +186,7 @@ section! {
     /// How addresses are spread over the DIMMs.
     pub struct Interleave {
         /// DIMMs that the address space covers.
-        dimms: Count in 1..=4096,
+        dimms: Count in 1..=256,
         /// Bytes on one DIMM before the next takes over.
         granularity: Bytes in (256..=GIB).power_of_two(),
     }
@@ -229,11 +221,11 @@ section! {
 section! {
     /// The on-DIMM buffer, shared by reads and writes, in which small writes combine.
     pub struct XpBuffer {
-        /// Lines that it holds.
-        lines: Count in 1..=1_048_576,
-        /// Bytes of a line, which is what the media read and write at once (the XPLine).
+        /// Lines that the XPBuffer holds.
+        lines: Count in 1..=32_768,
+        /// Bytes of a line, which the media read and write at once (the XPLine).
         line: Bytes in (64..=4 * KIB).power_of_two(),
-        /// Time from a request's arrival to its data when the line is buffered.
+        /// Time from a request's arrival at the DIMM to its data when the line is buffered.
         hit_latency: Duration in 1..=10 * US,
         /// Oldest lines among which the next to leave is chosen, by which can leave first.
         lookahead: Count in 1..=1_048_576,
@@ -249,13 +241,13 @@ section! {
 section! {
     /// The address indirection table, which maps addresses to media for wear levelling, and its cache.
     pub struct Ait {
-        /// Bytes that one entry maps.
+        /// Bytes that one entry of the table maps.
         page: Bytes in (256..=MIB).power_of_two(),
-        /// Bytes that the cached entries map together.
-        cache: Bytes in (256..=1024 * GIB).multiple_of(256),
+        /// Bytes that the cached entries of the table map together.
+        cache: Bytes in (256..=4 * GIB).multiple_of(256),
         /// Entries that a page may be cached in.
         ways: Count in 1..=64,
-        /// Time that a look-up outside the cache adds.
+        /// Time that a look-up outside the table's cache adds.
         miss_latency: Duration in 0..=100 * US,
     }
 }
@@ -263,9 +255,9 @@ section! {
 section! {
     /// The 3D XPoint media of a DIMM.
     pub struct Media {
-        /// Banks that work side by side.
+        /// Media banks that work side by side.
         banks: Count in 1..=4096,
-        /// Time to read one line.
+        /// Time in which the media read one line.
         read_latency: Duration in 1..=100 * US,
         /// Time for which one line read keeps its bank from the next read.
         read_busy: Duration in 1..=100 * US,
@@ -283,11 +275,11 @@ section! {
 section! {
     /// The power that a DIMM may draw, which bounds its write rate.
     pub struct PowerBudget {
-        /// Average power allowed, as set in firmware.
+        /// Average power that a DIMM may draw, as set in its firmware.
         budget: Power in 1_000..=100_000,
         /// Budget at which the media's write interval holds.
         reference: Power in 1_000..=100_000,
-        /// Power drawn before the first write.
+        /// Power that a DIMM draws without writing.
         idle: Power in 0..=100_000,
         /// Shortest time between two line writes, whatever the budget.
         write_floor: Duration in 1..=100 * US,

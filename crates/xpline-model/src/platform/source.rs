@@ -12,12 +12,12 @@ use super::unit::Scalar;
 /// Longest value that a message quotes whole.
 const QUOTED: usize = 60;
 
-/// One file: its keys and values, and the sections it opens.
+/// One file: its keys and values.
 pub struct Source {
     pub file: String,
     pub written: BTreeMap<String, Written>,
-    /// Path and line of each table, for sections that no platform has.
-    pub sections: Vec<(String, Origin)>,
+    /// Tables without a key, which leave no other trace.
+    pub empty: Vec<(String, Origin)>,
 }
 
 impl Source {
@@ -33,7 +33,7 @@ impl Source {
         let mut source = Self {
             file: file.into(),
             written: BTreeMap::new(),
-            sections: Vec::new(),
+            empty: Vec::new(),
         };
         let mut open = vec![(String::new(), root.get_ref())];
         while let Some((section, table)) = open.pop() {
@@ -41,7 +41,9 @@ impl Source {
                 let path = join(&section, &bare(key.get_ref()));
                 let origin = at(key.span().start);
                 if let DeValue::Table(table) = value.get_ref() {
-                    source.sections.push((path.clone(), origin));
+                    if table.is_empty() {
+                        source.empty.push((path.clone(), origin));
+                    }
                     open.push((path, table));
                 } else {
                     let written = Written {
@@ -77,8 +79,7 @@ fn scalar(value: &DeValue) -> Scalar {
         DeValue::String(text) => Scalar::Text(text.to_string()),
         // Beyond 64 bits is beyond every range, too.
         DeValue::Integer(digits) => Scalar::Number(
-            i64::from_str_radix(digits.as_str(), digits.radix())
-                .map_or(f64::INFINITY, |number| number as f64),
+            i64::from_str_radix(digits.as_str(), digits.radix()).map_or(f64::INFINITY, |number| number as f64),
         ),
         DeValue::Float(digits) => Scalar::Number(digits.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(flag) => Scalar::Flag(*flag),
@@ -105,11 +106,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn line_number(text: &str, offset: usize) -> usize {
-    1 + text
-        .bytes()
-        .take(offset)
-        .filter(|&byte| byte == b'\n')
-        .count()
+    1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
 }
 
 /// The comment after the value on its line, or else the comment lines right above its key.
@@ -117,11 +114,7 @@ fn comment(text: &str, key: Range<usize>, value: Range<usize>) -> Option<String>
     let beside = text[value.end..].lines().next().and_then(comment_text);
     beside.or_else(|| {
         let start = text[..key.start].rfind('\n')?;
-        let mut above: Vec<_> = text[..start]
-            .lines()
-            .rev()
-            .map_while(comment_text)
-            .collect();
+        let mut above: Vec<_> = text[..start].rsplit('\n').map_while(comment_text).collect();
         above.reverse();
         (!above.is_empty()).then(|| above.join(" "))
     })

@@ -122,22 +122,23 @@ impl<Q: Quantity> Unit for Q {
             steps = steps.round();
         }
         let (min, max) = (allowed.min.to_f64(), allowed.max.to_f64());
+        if steps.is_nan() {
+            return Err(format!("not {}", Q::NAME));
+        }
         if steps < min {
             return Err("less than allowed".into());
         }
-        if steps.is_nan() || steps > max {
+        if steps > max {
             return Err("more than allowed".into());
         }
         if Q::Value::WHOLE && steps.fract() != 0.0 {
-            return Err("not a whole number".into());
+            return Err("not whole".into());
         }
         match allowed.grain {
             Grain::MultipleOf(grain) if steps % grain.to_f64() != 0.0 => {
                 Err(format!("not a multiple of {}", render::<Q>(grain)))
             }
-            Grain::PowerOfTwo if !(steps as u64).is_power_of_two() => {
-                Err("not a power of two".into())
-            }
+            Grain::PowerOfTwo if !(steps as u64).is_power_of_two() => Err("not a power of two".into()),
             _ => Ok(Q::Value::from_f64(steps)),
         }
     }
@@ -162,8 +163,7 @@ fn steps<Q: Quantity>(scalar: &Scalar) -> Result<f64, String> {
     match scalar {
         Scalar::Number(number) if Q::SUFFIXES.is_empty() => Ok(*number),
         Scalar::Text(text) if !Q::SUFFIXES.is_empty() => {
-            let digits = text
-                .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'));
+            let digits = text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'));
             let (number, suffix) = text.split_at(text.len() - digits.len());
             let number: f64 = number.parse().map_err(|_| format!("not {}", Q::NAME))?;
             let suffix = suffix.trim_start();
@@ -179,11 +179,7 @@ fn steps<Q: Quantity>(scalar: &Scalar) -> Result<f64, String> {
 }
 
 fn suffixes<Q: Quantity>() -> String {
-    Q::SUFFIXES
-        .iter()
-        .map(|(name, _)| *name)
-        .collect::<Vec<_>>()
-        .join(", ")
+    Q::SUFFIXES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
 /// A value with the largest unit that leaves at least 1 of it: 16384 B is "16KiB".
@@ -206,8 +202,7 @@ pub struct Duration;
 impl Quantity for Duration {
     type Value = Time;
     const NAME: &'static str = "a time";
-    const SUFFIXES: &'static [(&'static str, f64)] =
-        &[("ps", 1.0), ("ns", 1e3), ("us", 1e6), ("ms", 1e9)];
+    const SUFFIXES: &'static [(&'static str, f64)] = &[("ps", 1.0), ("ns", 1e3), ("us", 1e6), ("ms", 1e9)];
     const ROUND: bool = true;
 }
 
@@ -294,9 +289,7 @@ impl Unit for Text {
     fn parse(scalar: &Scalar, _: &Any) -> Result<String, String> {
         match scalar {
             Scalar::Text(text) if text.trim().is_empty() => Err("empty".into()),
-            Scalar::Text(text) if text.contains(char::is_control) => {
-                Err("more than one line of text".into())
-            }
+            Scalar::Text(text) if text.contains(char::is_control) => Err("more than one line of text".into()),
             Scalar::Text(text) => Ok(text.clone()),
             _ => Err("not a text in quotes".into()),
         }
