@@ -33,11 +33,18 @@ const GATHERED: usize = 4;
 
 #[derive(Clone, Copy)]
 struct Bank {
-    opened: [u64; GATHERED],
+    opened: [Row; GATHERED],
     free: Time,
 }
 
-const CLOSED: u64 = u64::MAX;
+/// A span whose row was opened, and when the row is ready for column commands.
+#[derive(Clone, Copy)]
+struct Row {
+    span: u64,
+    ready: Time,
+}
+
+const CLOSED: Row = Row { span: u64::MAX, ready: 0 };
 
 impl DramDimm {
     pub fn new(dram: &Dram) -> Self {
@@ -70,9 +77,7 @@ impl DramDimm {
         self.counters.media_reads += 1;
         let slot = self.bus.max(at);
         self.bus = slot + self.read_slot;
-        let (hit, start) = self.open(address, slot, self.read_cycle);
-        let row = if hit { 0 } else { self.row_miss };
-        start + row + self.latency
+        self.open(address, slot, self.read_cycle) + self.latency
     }
 
     /// Write 64 B at a channel-local address; returns when the DIMM takes them from the write pending queue.
@@ -82,26 +87,27 @@ impl DramDimm {
         self.counters.media_writes += 1;
         let slot = self.bus.max(at);
         self.bus = slot + self.write_slot;
-        let (_, start) = self.open(address, slot, self.write_cycle);
+        let start = self.open(address, slot, self.write_cycle);
         // The controller sends other writes first while this one's bank is busy, but not for ever.
         slot.max(start.saturating_sub(self.write_lookahead))
     }
 
-    /// Have the row of an address open: whether it was, and when the column command can go. A new row keeps its bank busy for `cycle`.
+    /// Have the row of an address open; returns when its column command can go. A new row keeps its bank busy for `cycle`.
     #[inline]
-    fn open(&mut self, address: u64, at: Time, cycle: Time) -> (bool, Time) {
+    fn open(&mut self, address: u64, at: Time, cycle: Time) -> Time {
         let span = address >> self.span_shift;
         let bank = span % self.low_banks + self.low_banks * ((span / self.row_spans) % self.high_banks);
         let bank = &mut self.banks[bank as usize];
-        if bank.opened.contains(&span) {
+        if let Some(row) = bank.opened.iter().find(|row| row.span == span) {
             self.counters.buffer_hits += 1;
-            return (true, at);
+            return row.ready.max(at);
         }
         self.counters.buffer_misses += 1;
         let start = at.max(bank.free);
+        let ready = start + self.row_miss;
         bank.opened.copy_within(..GATHERED - 1, 1);
-        bank.opened[0] = span;
+        bank.opened[0] = Row { span, ready };
         bank.free = start + cycle;
-        (false, start)
+        ready
     }
 }

@@ -25,6 +25,9 @@ pub struct OptaneDimm {
     page_shift: u32,
     full: u8,
     lookahead: u32,
+    /// When each of the lines last sent to the media left the write-back queue, oldest first from `next_staged`.
+    staged: Vec<Time>,
+    next_staged: usize,
     contention: Contention,
     pub counters: DimmCounters,
 }
@@ -46,6 +49,8 @@ impl OptaneDimm {
             page_shift: optane.ait.page.trailing_zeros(),
             full: ((1u16 << pieces) - 1) as u8,
             lookahead: optane.xpbuffer.lookahead,
+            staged: vec![0; optane.xpbuffer.write_back_queue as usize],
+            next_staged: 0,
             contention: Contention::new(&optane.xpbuffer),
             counters: DimmCounters::default(),
         }
@@ -170,7 +175,18 @@ impl OptaneDimm {
     #[inline]
     fn evict(&mut self, slot: usize, at: Time) -> Time {
         let leaves_at = self.buffer.entry(slot).leaves_at;
-        self.write_back(slot, at).map_or(leaves_at.max(at), |turn| turn.taken)
+        match self.write_back(slot, at) {
+            None => leaves_at.max(at),
+            Some(turn) => self.stage(turn.taken).max(at),
+        }
+    }
+
+    /// Put a line into the write-back queue until the media take it; returns when there was room for it.
+    #[inline]
+    fn stage(&mut self, taken: Time) -> Time {
+        let room = std::mem::replace(&mut self.staged[self.next_staged], taken);
+        self.next_staged = (self.next_staged + 1) % self.staged.len();
+        room
     }
 
     /// Send the written pieces of a slot to the media, after a read of the rest where pieces are missing. `None` if nothing was written.
@@ -207,10 +223,13 @@ struct Contention {
     random: u64,
 }
 
+/// Requests over which the number in flight is averaged.
+const AVERAGED: u32 = 1024;
+
 struct Law {
     /// Chance (in 2^-32) that a later piece finds its line displaced, by number of requests in flight.
     chance: Vec<u32>,
-    /// Requests in flight, averaged over the last few tens of requests: a passing crowd displaces nothing. In 1/64.
+    /// Requests in flight, averaged over the last [`AVERAGED`] requests, times that number: a passing crowd displaces nothing.
     average: u32,
 }
 
@@ -227,8 +246,8 @@ impl Law {
 
     #[inline]
     fn chance(&mut self, queued: u32) -> u32 {
-        self.average = self.average + queued - self.average / 64;
-        self.chance[(self.average as usize / 64).min(self.chance.len() - 1)]
+        self.average = self.average + queued - self.average / AVERAGED;
+        self.chance[((self.average / AVERAGED) as usize).min(self.chance.len() - 1)]
     }
 }
 

@@ -12,8 +12,6 @@ enum Outcome {
     Done(Time),
     /// It tries again at this time.
     Retry(Time),
-    /// It waits in line, until this time at least, for room in a write pending queue.
-    InLine(Time),
 }
 
 /// Free entries of the store buffer at which a waiting front end goes on.
@@ -39,12 +37,6 @@ impl Machine {
                     now = next;
                 }
                 Outcome::Retry(time) => now = time,
-                Outcome::InLine(time) => {
-                    self.sequence += 1;
-                    let ticket = *self.cores[core].ticket.get_or_insert(self.sequence);
-                    self.turns.push(std::cmp::Reverse((time, ticket, Agent::Commit(core as u16))));
-                    return;
-                }
             }
             if !self.still_my_turn(now, until) {
                 self.schedule(now, Agent::Commit(core as u16));
@@ -141,19 +133,13 @@ impl Machine {
             return Outcome::Retry(free);
         }
         let arrival = now + self.timing.request + self.timing.nt_latency;
-        let room = self.memory.room_for_write(core, head.address, arrival);
-        if room > arrival {
-            return Outcome::InLine(now + (room - arrival));
-        }
         if self.caches.drop_line(core, line) && u64::from(head.bytes) < LINE {
             // What the ntstore does not overwrite goes to memory first.
             self.memory.write_evicted(head.address, arrival);
         }
-        self.memory.write(core, head.address, arrival);
-        let accepted = arrival + self.timing.response;
+        let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
         self.count_nt_store(head);
         let state = &mut self.cores[core];
-        state.ticket = None;
         state.combining.occupy(slot, line, accepted);
         state.accepted = state.accepted.max(accepted);
         // A store to the same line right behind it is combined in the buffer.
@@ -176,13 +162,11 @@ impl Machine {
     #[inline]
     fn commit_flush(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
         let line = head.address / LINE;
-        let arrival = now + self.timing.request;
-        let room = self.memory.room_for_write(core, head.address, arrival);
-        if room > arrival {
-            return Outcome::InLine(now + (room - arrival));
+        let (slot, free) = self.cores[core].combining.first_free();
+        if free > now {
+            return Outcome::Retry(free);
         }
         self.counted.flushes += 1;
-        self.cores[core].ticket = None;
         let dirty = if head.kind == OpKind::Clwb {
             self.caches.write_back(core, line)
         } else {
@@ -191,9 +175,10 @@ impl Machine {
         if !dirty {
             return Outcome::Done(now + self.timing.op_interval);
         }
-        self.memory.write(core, head.address, arrival);
-        let accepted = arrival + self.timing.response;
+        let arrival = now + self.timing.request;
+        let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
         let state = &mut self.cores[core];
+        state.combining.occupy(slot, line, accepted);
         state.accepted = state.accepted.max(accepted);
         // clflush, unlike clflushopt and clwb, is ordered against the next of its kind.
         Outcome::Done(if head.kind == OpKind::Clflush { accepted } else { now + self.timing.flush_interval })

@@ -56,8 +56,6 @@ pub struct Core {
     pub combining: Pending,
     /// Fences in the store buffer.
     pub fences: u32,
-    /// Place in line of the commit engine, while it waits for room in a write pending queue.
-    pub ticket: Option<u64>,
     /// Whether the commit engine is scheduled.
     pub committing: bool,
     /// When everything sent towards memory so far is known to be accepted.
@@ -77,7 +75,6 @@ impl Core {
             owned: 0,
             combining: Pending::new(core.wc_buffers),
             fences: 0,
-            ticket: None,
             committing: false,
             accepted: 0,
             commit_free: 0,

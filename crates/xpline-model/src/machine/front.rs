@@ -58,7 +58,8 @@ impl Machine {
             Held::Missed(op, found) => return self.issue_miss(core, op, found, now),
             Held::Admitted(op) => op,
             Held::Fresh(op) => {
-                let micro_ops = if op.kind == OpKind::Compute { u64::from(op.size) } else { 1 };
+                let micro_ops =
+                    if op.kind == OpKind::Compute { u64::from(op.size) } else { self.timing.op_micro_ops };
                 let room = self.cores[core].window.admit(micro_ops, now);
                 if room > now {
                     return Outcome::Later(room, Held::Admitted(op));

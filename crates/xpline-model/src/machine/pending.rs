@@ -36,8 +36,8 @@ impl Pending {
     /// Completion of the request for a line that is still under way at `now`.
     #[inline]
     pub fn under_way(&self, line: u64, now: Time) -> Option<Time> {
-        let slot = self.lines.iter().position(|&pending| pending == line)?;
-        (self.done[slot] > now).then_some(self.done[slot])
+        let slots = self.lines.iter().zip(&self.done);
+        slots.filter(|&(&pending, &done)| pending == line && done > now).map(|(_, &done)| done).max()
     }
 
     /// When everything under way has completed.

@@ -5,6 +5,7 @@ use crate::time::Time;
 
 pub struct Timing {
     pub op_interval: Time,
+    pub op_micro_ops: u64,
     pub nt_interval: Time,
     pub nt_latency: Time,
     pub flush_interval: Time,
@@ -25,6 +26,7 @@ impl Timing {
         let core = &platform.core;
         Self {
             op_interval: core.op_interval,
+            op_micro_ops: u64::from(core.op_micro_ops),
             nt_interval: core.nt_interval,
             nt_latency: core.nt_latency,
             flush_interval: core.flush_interval,

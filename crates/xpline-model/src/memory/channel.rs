@@ -41,16 +41,12 @@ impl Channel {
         done
     }
 
-    /// When a write of this core that arrives `at` finds room in the write pending queue.
+    /// A write of a core that arrives `at`; returns when the write pending queue takes it: it is persistent from then on (ADR).
     #[inline]
-    pub fn room_for_write(&self, core: usize, at: Time) -> Time {
-        self.wpq.room_at(core).max(at)
-    }
-
-    /// A write of a core, `at` a time when there is room: persistent from then on (ADR).
-    #[inline]
-    pub fn write(&mut self, core: usize, address: u64, at: Time) {
+    pub fn write(&mut self, core: usize, address: u64, at: Time) -> Time {
+        let accepted = self.wpq.room_at(core).max(at);
         self.enqueue(Some(core), address, at);
+        accepted
     }
 
     /// A line that the caches give up; returns when the write pending queue takes it.

@@ -30,18 +30,11 @@ impl Memory {
         self.channels[dimm].read(local, at)
     }
 
-    /// When a write of this core that could arrive `at` finds room in its write pending queue.
+    /// A 64 B write of a core that reaches its memory controller `at`; returns when the write pending queue takes it.
     #[inline]
-    pub fn room_for_write(&self, core: usize, address: u64, at: Time) -> Time {
-        let (dimm, _) = self.interleave.locate(address);
-        self.channels[dimm].room_for_write(core, at)
-    }
-
-    /// A 64 B write of a core that enters its write pending queue `at`, a time when there is room.
-    #[inline]
-    pub fn write(&mut self, core: usize, address: u64, at: Time) {
+    pub fn write(&mut self, core: usize, address: u64, at: Time) -> Time {
         let (dimm, local) = self.interleave.locate(address);
-        self.channels[dimm].write(core, local, at);
+        self.channels[dimm].write(core, local, at)
     }
 
     /// A dirty line that the caches give up `at`; returns when the write pending queue takes it.

@@ -95,8 +95,12 @@ section! {
         clock: Frequency in 0.1..=10.0,
         /// Instructions a clock of plain code between memory ops.
         ipc: Factor in 0.1..=16.0,
-        /// Instructions that a benchmark spends on each access besides its memory ops: the address, the loop.
-        access_overhead: Count in 0..=10_000,
+        /// Micro-ops that one memory op takes in the reorder buffer, with the loop around it.
+        op_micro_ops: Count in 1..=1_000,
+        /// Instructions that a benchmark spends on a random access besides its memory ops: the address, the loop.
+        random_overhead: Count in 0..=10_000,
+        /// Instructions that a benchmark spends on a strided access besides its memory ops.
+        stride_overhead: Count in 0..=10_000,
         /// Reorder buffer, in micro-ops.
         window: Count in 1..=4096,
         /// Line fill buffers: L1d misses in flight.
@@ -229,6 +233,8 @@ section! {
         hit_latency: Duration in 1..=10 * US,
         /// Oldest lines among which the next to leave is chosen, by which can leave first.
         lookahead: Count in 1..=1_048_576,
+        /// Lines on their way from the buffer to the media.
+        write_back_queue: Count in 1..=65_536,
         /// Reads in flight at a DIMM above which lines are lost before they are used up.
         contention_reads: Factor in 1.0..=4096.0,
         /// Writes in flight at a DIMM above which lines are written back before they are full.
