@@ -1,1 +1,31 @@
-//! The LATTester experiments as data, and their op streams.
+//! The LATTester experiments as data, their op streams, and the rule by which they are measured.
+//!
+//! A [`Point`] says what to measure, [`run_point`] measures it on a platform, and a [`Row`] holds what came out:
+//!
+//! ```
+//! use xpline_lattester::{Point, run_point};
+//! use xpline_model::Platform;
+//!
+//! let platform = Platform::builtin("optane-ni").unwrap();
+//! let point = Point::parse(r#"{"experiment": "random", "op": "ntstore", "size": 64, "threads": 1}"#).unwrap();
+//! point.check(&platform).unwrap();
+//! let row = run_point(&platform, &point, &Default::default()).unwrap();
+//! assert!(row.ewr.unwrap() < 0.3, "64 B of each 256 B line that the media write were asked for");
+//! ```
+
+mod check;
+mod point;
+mod rng;
+mod row;
+mod runner;
+mod stats;
+mod stream;
+
+pub use check::read_points;
+pub use point::{
+    Align, Binding, Experiment, Flush, Latency, Op, Pattern, PersistLatency, Point, PointError, Random, Stride,
+    XpBuffer,
+};
+pub use row::{Row, Settings};
+pub use runner::{run_point, run_points};
+pub use stream::{Stream, streams};

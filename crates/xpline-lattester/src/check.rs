@@ -1,0 +1,177 @@
+//! What a platform can run: every parameter of a point in its range.
+
+use std::fmt::Display;
+
+use xpline_model::Platform;
+
+use crate::point::{Align, Binding, Experiment, Flush, Op, Point, PointError};
+use crate::stream::{self, LINE, REGION, SPACE};
+
+/// Read points from JSON objects and check them; an error says which one it is about.
+pub fn read_points(platform: &Platform, texts: &[impl AsRef<str>]) -> Result<Vec<Point>, PointError> {
+    let read = |text: &str| {
+        let point = Point::parse(text)?;
+        point.check(platform)?;
+        Ok(point)
+    };
+    let located = |(index, text): (usize, &_)| {
+        read(AsRef::as_ref(text)).map_err(|error| match texts.len() {
+            1 => error,
+            _ => PointError::At {
+                index,
+                error: Box::new(error),
+            },
+        })
+    };
+    texts.iter().enumerate().map(located).collect()
+}
+
+impl Point {
+    /// Whether the point can run on the platform.
+    ///
+    /// ```
+    /// # use xpline_lattester::Point;
+    /// let platform = xpline_model::Platform::builtin("optane").unwrap();
+    /// let point = Point::parse(r#"{"experiment": "random", "op": "load", "size": 100, "threads": 1}"#).unwrap();
+    /// let error = point.check(&platform).unwrap_err();
+    /// assert_eq!(error.to_string(), "size = 100: must be a multiple of 64 bytes (a cache line), such as 64 or 128");
+    /// ```
+    pub fn check(&self, platform: &Platform) -> Result<(), PointError> {
+        if self.max_requests == Some(0) {
+            return refuse("max_requests", 0, "must be at least 1");
+        }
+        threads(self.experiment.threads(), platform)?;
+        match &self.experiment {
+            Experiment::Random(random) => size("size", random.size),
+            Experiment::Stride(stride) => {
+                size("size", stride.size)?;
+                if stride.stride == 0 {
+                    Ok(())
+                } else {
+                    size("stride", stride.stride)
+                }
+            }
+            Experiment::Flush(flush) => flush_sizes(flush),
+            Experiment::Align(align) => binding(align, platform),
+            Experiment::Latency(latency) => match latency.op {
+                Op::Store => refuse(
+                    "op",
+                    "store",
+                    "its latency ends in the cache; use load, store+clwb or ntstore",
+                ),
+                _ => Ok(()),
+            },
+            Experiment::XpBuffer(xpbuffer) => {
+                let (line, lines) = (stream::line_bytes(platform), xpbuffer.lines);
+                if line < 2 * LINE {
+                    return refuse(
+                        "optane.xpbuffer.line",
+                        line,
+                        "too short to be written in halves of 64 B or more",
+                    );
+                }
+                let most = REGION / line;
+                if (1..=most).contains(&lines) {
+                    Ok(())
+                } else {
+                    refuse("lines", lines, format!("must be 1 to {most}"))
+                }
+            }
+            Experiment::PersistLatency(persist) => match persist.op {
+                Op::Load | Op::Store => {
+                    let op = if persist.op == Op::Load { "load" } else { "store" };
+                    refuse("op", op, "makes nothing persistent; use ntstore or store+clwb")
+                }
+                _ => size("size", persist.size),
+            },
+        }
+    }
+}
+
+fn threads(threads: u32, platform: &Platform) -> Result<(), PointError> {
+    let most = u64::from(platform.core.count).min(SPACE / REGION);
+    if (1..=most).contains(&u64::from(threads)) {
+        return Ok(());
+    }
+    refuse(
+        "threads",
+        threads,
+        format!(
+            "must be 1 to {most}, a core each ({} has {})",
+            platform.name, platform.core.count
+        ),
+    )
+}
+
+/// A size in bytes: whole cache lines, and inside a thread's region.
+fn size(parameter: &'static str, bytes: u64) -> Result<(), PointError> {
+    if bytes == 0 || bytes % LINE != 0 {
+        return refuse(
+            parameter,
+            bytes,
+            "must be a multiple of 64 bytes (a cache line), such as 64 or 128",
+        );
+    }
+    if bytes > REGION {
+        return refuse(
+            parameter,
+            bytes,
+            format!("must be at most {REGION}, the 2 GiB of a thread"),
+        );
+    }
+    Ok(())
+}
+
+/// An access is whole fence intervals, and those are whole flush intervals.
+fn flush_sizes(flush: &Flush) -> Result<(), PointError> {
+    size("size", flush.size)?;
+    size("fence", flush.fence)?;
+    size("clwb", flush.clwb)?;
+    if flush.size % flush.fence != 0 {
+        return refuse("fence", flush.fence, format!("must divide size = {}", flush.size));
+    }
+    if flush.fence % flush.clwb != 0 {
+        return refuse("clwb", flush.clwb, format!("must divide fence = {}", flush.fence));
+    }
+    Ok(())
+}
+
+fn binding(align: &Align, platform: &Platform) -> Result<(), PointError> {
+    size("size", align.size)?;
+    let (chunk, imc) = (platform.interleave.granularity, &platform.imc);
+    let by_imc = matches!(align.binding, Binding::SharedImc | Binding::OwnPair);
+    if by_imc && (imc.controllers < 2 || platform.interleave.dimms != imc.controllers * imc.channels) {
+        let text = if align.binding == Binding::OwnPair {
+            "own-pair"
+        } else {
+            "shared-imc"
+        };
+        let allowed = format!(
+            "needs a DIMM on every channel of two memory controllers or more; {} has not",
+            platform.name
+        );
+        return refuse("binding", text, allowed);
+    }
+    if (by_imc || align.binding == Binding::OwnDimm) && chunk % align.size != 0 {
+        let allowed = format!("must divide the {chunk} B that lie on one DIMM (interleave.granularity)");
+        return refuse("size", align.size, allowed);
+    }
+    let last = stream::placement(platform, align, align.threads - 1);
+    if last.is_some_and(|last| last.places(align.size) == 0 || last.end() > SPACE) {
+        let dimms = platform.interleave.dimms;
+        return refuse(
+            "threads",
+            align.threads,
+            format!("too many for buffers on each of {dimms} DIMMs in 128 GiB"),
+        );
+    }
+    Ok(())
+}
+
+fn refuse(parameter: &'static str, value: impl Display, allowed: impl Into<String>) -> Result<(), PointError> {
+    Err(PointError::NotAllowed {
+        parameter,
+        value: value.to_string(),
+        allowed: allowed.into(),
+    })
+}

@@ -1,0 +1,271 @@
+//! Points: everything that sets an experiment, the platform apart.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// An experiment with its parameters, and how long it may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    pub experiment: Experiment,
+    /// Seed of the random addresses.
+    pub seed: u64,
+    /// The longest the point may run, in requests of the cores; `None` leaves it to the runner.
+    pub max_requests: Option<u64>,
+}
+
+/// The experiments of LATTester.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Experiment {
+    Random(Random),
+    Stride(Stride),
+    Flush(Flush),
+    Align(Align),
+    Latency(Latency),
+    XpBuffer(XpBuffer),
+    PersistLatency(PersistLatency),
+}
+
+/// Bandwidth of accesses of `size` bytes at random addresses, aligned to their size.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Random {
+    pub op: Op,
+    pub size: u64,
+    pub threads: u32,
+}
+
+/// Bandwidth of accesses of `size` bytes, each `stride` bytes after the one before (0: the same place again).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stride {
+    pub op: Op,
+    pub size: u64,
+    pub stride: u64,
+    pub threads: u32,
+}
+
+/// Bandwidth of plain stores with a clwb over each `clwb` bytes of them and an sfence after each `fence` bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flush {
+    pub pattern: Pattern,
+    pub size: u64,
+    pub clwb: u64,
+    pub fence: u64,
+    pub threads: u32,
+}
+
+/// Bandwidth of random accesses of threads that may touch some of the DIMMs only.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Align {
+    pub op: Op,
+    pub size: u64,
+    pub binding: Binding,
+    pub threads: u32,
+}
+
+/// Latency of single fenced accesses of one idle core.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latency {
+    pub op: Op,
+    pub pattern: Pattern,
+}
+
+/// Write amplification of rounds that write the first half of each of `lines` lines, then the second halves.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct XpBuffer {
+    pub lines: u64,
+}
+
+/// Latency of a sequential write of `size` bytes and the sfence that makes it persistent.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PersistLatency {
+    pub op: Op,
+    pub size: u64,
+}
+
+/// What a thread does to each 64 B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    Load,
+    /// A store past the caches.
+    NtStore,
+    /// A plain store, left to the caches.
+    Store,
+    /// A plain store, written back at once.
+    #[serde(rename = "store+clwb")]
+    StoreClwb,
+}
+
+/// The order of a thread's accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    Sequential,
+    Random,
+}
+
+/// The DIMMs that a thread may touch. Thread `i` belongs to DIMM `i` modulo the number of DIMMs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Binding {
+    /// Interleaved; a buffer shared by all threads, on all DIMMs.
+    SharedAll,
+    /// Interleaved; a buffer a thread, on all DIMMs.
+    OwnAll,
+    /// Interleaved; a buffer a thread, of which it touches what lies on its DIMM.
+    OwnDimm,
+    /// Interleaved; a shared buffer, of which a thread touches what lies on the DIMMs of its memory controller.
+    SharedImc,
+    /// Interleaved; a buffer a thread, of which it touches what lies on two DIMMs, one on each memory controller.
+    OwnPair,
+    /// An address range a DIMM; buffers shared by all threads, on all DIMMs.
+    NiSharedAll,
+    /// An address range a DIMM; a buffer a thread, on its DIMM.
+    NiOwnDimm,
+}
+
+/// Why a point cannot run: what was wrong with which parameter, and what is allowed.
+#[derive(Debug, thiserror::Error)]
+pub enum PointError {
+    #[error("a point is a JSON object: {0}")]
+    NotAnObject(serde_json::Error),
+
+    #[error("experiment = {found}: unknown; known are {}", EXPERIMENTS.join(", "))]
+    UnknownExperiment { found: String },
+
+    #[error("{experiment}: {field}: {problem}")]
+    BadField {
+        experiment: String,
+        field: String,
+        problem: String,
+    },
+
+    #[error("{parameter} = {value}: {allowed}")]
+    NotAllowed {
+        parameter: &'static str,
+        value: String,
+        allowed: String,
+    },
+
+    #[error("point {index}: {error}")]
+    At { index: usize, error: Box<PointError> },
+}
+
+const EXPERIMENTS: [&str; 7] = [
+    "random",
+    "stride",
+    "flush",
+    "align",
+    "latency",
+    "xpbuffer",
+    "persist-latency",
+];
+
+impl Point {
+    /// A point with the default seed.
+    pub fn new(experiment: Experiment) -> Self {
+        Self {
+            experiment,
+            seed: DEFAULT_SEED,
+            max_requests: None,
+        }
+    }
+
+    /// Read a point from a JSON object, such as `{"experiment": "xpbuffer", "lines": 64}`.
+    ///
+    /// ```
+    /// # use xpline_lattester::Point;
+    /// let error = Point::parse(r#"{"experiment": "xpbuffer", "line": 64}"#).unwrap_err();
+    /// assert_eq!(error.to_string(), "xpbuffer: line: unknown field `line`, expected `lines`");
+    /// ```
+    pub fn parse(json: &str) -> Result<Self, PointError> {
+        let mut fields: Map<String, Value> = serde_json::from_str(json).map_err(PointError::NotAnObject)?;
+        let experiment = fields.remove("experiment").unwrap_or(Value::Null);
+        let name = experiment.as_str().unwrap_or_default();
+        let limits: Limits = {
+            let own = ["seed", "max_requests"];
+            let taken = own.into_iter().filter_map(|key| fields.remove_entry(key));
+            read(name, taken.collect())?
+        };
+        let experiment = match name {
+            "random" => Experiment::Random(read(name, fields)?),
+            "stride" => Experiment::Stride(read(name, fields)?),
+            "flush" => Experiment::Flush(read(name, fields)?),
+            "align" => Experiment::Align(read(name, fields)?),
+            "latency" => Experiment::Latency(read(name, fields)?),
+            "xpbuffer" => Experiment::XpBuffer(read(name, fields)?),
+            "persist-latency" => Experiment::PersistLatency(read(name, fields)?),
+            _ => {
+                return Err(PointError::UnknownExperiment {
+                    found: experiment.to_string(),
+                });
+            }
+        };
+        Ok(Self {
+            experiment,
+            seed: limits.seed,
+            max_requests: limits.max_requests,
+        })
+    }
+}
+
+impl Experiment {
+    /// The experiment's name in a point.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Random(_) => "random",
+            Self::Stride(_) => "stride",
+            Self::Flush(_) => "flush",
+            Self::Align(_) => "align",
+            Self::Latency(_) => "latency",
+            Self::XpBuffer(_) => "xpbuffer",
+            Self::PersistLatency(_) => "persist-latency",
+        }
+    }
+
+    /// Whether it times single accesses; bandwidth means nothing then.
+    pub fn is_latency(&self) -> bool {
+        matches!(self, Self::Latency(_) | Self::PersistLatency(_))
+    }
+
+    /// Threads that it runs.
+    pub fn threads(&self) -> u32 {
+        match self {
+            Self::Random(random) => random.threads,
+            Self::Stride(stride) => stride.threads,
+            Self::Flush(flush) => flush.threads,
+            Self::Align(align) => align.threads,
+            Self::Latency(_) | Self::XpBuffer(_) | Self::PersistLatency(_) => 1,
+        }
+    }
+}
+
+/// Seed of a point that names none.
+const DEFAULT_SEED: u64 = 1;
+
+fn default_seed() -> u64 {
+    DEFAULT_SEED
+}
+
+/// The part of a point that every experiment has.
+#[derive(Deserialize)]
+struct Limits {
+    #[serde(default = "default_seed")]
+    seed: u64,
+    max_requests: Option<u64>,
+}
+
+fn read<T: DeserializeOwned>(experiment: &str, fields: Map<String, Value>) -> Result<T, PointError> {
+    serde_path_to_error::deserialize(Value::Object(fields)).map_err(|error| PointError::BadField {
+        experiment: experiment.into(),
+        field: error.path().to_string(),
+        problem: error.into_inner().to_string(),
+    })
+}

@@ -1,0 +1,190 @@
+//! Rows: what came out of a point, as a table holds it.
+
+use serde::Serialize;
+use xpline_model::{Counters, DimmCounters, NANOSECOND, Platform};
+
+use crate::point::{Binding, Experiment, Op, Pattern, Point};
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// The result of a point, and the point itself. A field is `None` where the experiment has no such parameter, does
+/// not measure it, or found nothing to measure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    #[serde(flatten)]
+    pub settings: Settings,
+    /// Bytes that the threads loaded and stored a second, in MiB.
+    pub bandwidth_mib_s: Option<f64>,
+    /// Bytes that the threads loaded and stored.
+    pub bytes: u64,
+    /// Simulated time that was measured.
+    pub time_ns: f64,
+    pub latency_mean_ns: Option<f64>,
+    pub latency_std_ns: Option<f64>,
+    pub latency_p50_ns: Option<f64>,
+    pub latency_p90_ns: Option<f64>,
+    pub latency_p99_ns: Option<f64>,
+    pub latency_p999_ns: Option<f64>,
+    pub latency_max_ns: Option<f64>,
+    /// Bytes that the memory controllers wrote over bytes that the media wrote.
+    pub ewr: Option<f64>,
+    /// Bytes that the memory controllers read over bytes that the media read.
+    pub err: Option<f64>,
+    pub media_read_bytes: u64,
+    pub media_written_bytes: u64,
+    pub imc_read_bytes: u64,
+    pub imc_written_bytes: u64,
+    /// Share of the requests that found their line in the XPBuffer (Optane) or their row open (DRAM).
+    pub buffer_hit_ratio: Option<f64>,
+    pub l3_hit_ratio: Option<f64>,
+    /// Loads, stores and ntstores of the cores.
+    pub requests: u64,
+    /// Whether the mean was stable to 1 % before `max_requests` ran out.
+    pub settled: bool,
+    pub source: &'static str,
+}
+
+/// What set a row: the point, flat.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    pub platform: String,
+    pub experiment: &'static str,
+    pub op: Option<Op>,
+    pub pattern: Option<Pattern>,
+    pub size: Option<u64>,
+    pub stride: Option<u64>,
+    pub clwb: Option<u64>,
+    pub fence: Option<u64>,
+    pub binding: Option<Binding>,
+    pub lines: Option<u64>,
+    pub threads: u32,
+    pub seed: u64,
+    pub max_requests: Option<u64>,
+}
+
+/// Latencies in ns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latencies {
+    pub mean: f64,
+    pub std: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+impl Row {
+    /// The row of a point, from what was counted while it was measured.
+    pub fn new(
+        platform: &Platform,
+        point: &Point,
+        counted: &Counters,
+        latencies: Option<&Latencies>,
+        settled: bool,
+    ) -> Self {
+        let DimmCounters {
+            reads,
+            writes,
+            buffer_hits,
+            buffer_misses,
+            media_reads,
+            media_writes,
+            ..
+        } = counted.dimm_total();
+        let core = &counted.core;
+        let bytes = core.bytes_loaded + core.bytes_stored;
+        let time_ns = counted.time as f64 / NANOSECOND as f64;
+        let bandwidth = || bytes as f64 / MIB / (time_ns * 1e-9);
+        Self {
+            settings: Settings::new(platform, point),
+            bandwidth_mib_s: (!point.experiment.is_latency() && time_ns > 0.0).then(bandwidth),
+            bytes,
+            time_ns,
+            latency_mean_ns: latencies.map(|latencies| latencies.mean),
+            latency_std_ns: latencies.map(|latencies| latencies.std),
+            latency_p50_ns: latencies.map(|latencies| latencies.p50),
+            latency_p90_ns: latencies.map(|latencies| latencies.p90),
+            latency_p99_ns: latencies.map(|latencies| latencies.p99),
+            latency_p999_ns: latencies.map(|latencies| latencies.p999),
+            latency_max_ns: latencies.map(|latencies| latencies.max),
+            ewr: counted.ewr().filter(|_| writes > 0),
+            err: counted.err().filter(|_| reads > 0),
+            media_read_bytes: media_reads * counted.media_line_bytes,
+            media_written_bytes: media_writes * counted.media_line_bytes,
+            imc_read_bytes: reads * 64,
+            imc_written_bytes: writes * 64,
+            buffer_hit_ratio: share(buffer_hits, buffer_misses),
+            l3_hit_ratio: share(counted.l3.hits, counted.l3.misses),
+            requests: core.loads + core.stores + core.nt_stores,
+            settled,
+            source: "model",
+        }
+    }
+}
+
+impl Settings {
+    fn new(platform: &Platform, point: &Point) -> Self {
+        let experiment = &point.experiment;
+        let settings = Self {
+            platform: platform.name.clone(),
+            experiment: experiment.name(),
+            op: None,
+            pattern: None,
+            size: None,
+            stride: None,
+            clwb: None,
+            fence: None,
+            binding: None,
+            lines: None,
+            threads: experiment.threads(),
+            seed: point.seed,
+            max_requests: point.max_requests,
+        };
+        match experiment {
+            Experiment::Random(p) => Self {
+                op: Some(p.op),
+                size: Some(p.size),
+                ..settings
+            },
+            Experiment::Stride(p) => Self {
+                op: Some(p.op),
+                size: Some(p.size),
+                stride: Some(p.stride),
+                ..settings
+            },
+            Experiment::Flush(p) => Self {
+                pattern: Some(p.pattern),
+                size: Some(p.size),
+                clwb: Some(p.clwb),
+                fence: Some(p.fence),
+                ..settings
+            },
+            Experiment::Align(p) => Self {
+                op: Some(p.op),
+                size: Some(p.size),
+                binding: Some(p.binding),
+                ..settings
+            },
+            Experiment::Latency(p) => Self {
+                op: Some(p.op),
+                pattern: Some(p.pattern),
+                ..settings
+            },
+            Experiment::XpBuffer(p) => Self {
+                lines: Some(p.lines),
+                ..settings
+            },
+            Experiment::PersistLatency(p) => Self {
+                op: Some(p.op),
+                size: Some(p.size),
+                ..settings
+            },
+        }
+    }
+}
+
+/// The share of hits in all look-ups.
+fn share(hits: u64, misses: u64) -> Option<f64> {
+    (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64)
+}

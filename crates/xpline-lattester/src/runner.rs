@@ -1,0 +1,191 @@
+//! How long a point runs, and points side by side.
+//!
+//! A point is measured by the method of batch means:
+//!
+//! 1. Warm-up. Where the experiment goes through the caches, as many ops as fill them one and a half times pass
+//!    through them untimed. Then [`WARM_UP`] requests run, timed and discarded.
+//! 2. Eight windows of [`WINDOW`] requests each. If the half-width of the 95 % confidence interval of the mean over the
+//!    windows is at most 1 % of the mean, the point has settled, and these windows are its result. The mean is that of
+//!    the latency, the write amplification (of the half-line rounds) or the bandwidth (of all others).
+//! 3. Otherwise what has run so far is warm-up too, and eight windows of twice the length follow, until the point has
+//!    settled or would exceed its `max_requests`, [`MAX_REQUESTS`] by default. The last eight windows are then the
+//!    result, marked as not settled.
+//!
+//! A window of timed accesses holds at least one, however long. Nothing depends on the time of day or on the host.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use xpline_model::{Counters, Machine, NANOSECOND, Platform, Time};
+
+use crate::point::{Experiment, Op, Point};
+use crate::row::Row;
+use crate::stats::{self, WINDOWS};
+use crate::stream::{LINE, Stream, streams};
+
+/// Requests that run before the first window.
+pub const WARM_UP: u64 = 32 << 10;
+
+/// Requests of a window, at first.
+pub const WINDOW: u64 = 8 << 10;
+
+/// Requests that a point may take, unless it says otherwise.
+pub const MAX_REQUESTS: u64 = 1 << 20;
+
+/// The longest that a machine may go without a request: nothing in it takes a second.
+const STUCK: Time = 1_000_000_000 * NANOSECOND;
+
+/// Measure a point that [`Point::check`] lets pass. `None` if `stop` was set meanwhile.
+pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Option<Row> {
+    let mut run = Run {
+        machine: Machine::new(platform),
+        streams: streams(platform, point),
+        stop,
+    };
+    if let Some(ops) = cache_warming_ops(platform, &point.experiment) {
+        run.machine.warm_caches(&mut run.streams, ops);
+    }
+    let access = requests_of_timed_access(&point.experiment);
+    let limit = point
+        .max_requests
+        .unwrap_or(MAX_REQUESTS.max(4 * WINDOWS as u64 * access));
+    let warm_up = WARM_UP.min(limit / 4);
+    let mut window = WINDOW.max(access).min((limit - warm_up) / WINDOWS as u64).max(1);
+    run.advance_by(warm_up)?;
+    loop {
+        let (before, timed_before) = (run.machine.counters(), run.timed());
+        let mut values = [None; WINDOWS];
+        for value in &mut values {
+            let (before, timed_before) = (run.machine.counters(), run.timed());
+            run.advance_by(window)?;
+            *value = run.value(&point.experiment, &before, timed_before);
+        }
+        let settled = stats::is_stable(&values);
+        let counters = run.machine.counters();
+        window *= 2;
+        if settled || requests(&counters) + window * WINDOWS as u64 > limit {
+            let latencies = run.latencies_from(timed_before).and_then(stats::latencies);
+            return Some(Row::new(
+                platform,
+                point,
+                &counters.since(&before),
+                latencies.as_ref(),
+                settled,
+            ));
+        }
+    }
+}
+
+/// Measure points that [`Point::check`] lets pass, `jobs` side by side; their rows in the same order, whatever
+/// `jobs` is.
+///
+/// `on_done` is called with the index and the row of each point as it completes, on the thread that ran it. Once `stop`
+/// is set the rest is left undone, and the result is `None`.
+pub fn run_points(
+    platform: &Platform,
+    points: &[Point],
+    jobs: usize,
+    stop: &AtomicBool,
+    on_done: impl Fn(usize, &Row) + Sync,
+) -> Option<Vec<Row>> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs)
+        .build()
+        .expect("the host can start threads");
+    let next = points.par_iter().enumerate().with_max_len(1);
+    let measure = |(index, point)| {
+        let row = (!stop.load(Ordering::Relaxed))
+            .then(|| run_point(platform, point, stop))
+            .flatten()?;
+        on_done(index, &row);
+        Some(row)
+    };
+    pool.install(|| next.map(measure).collect())
+}
+
+/// A machine with the streams of a point.
+struct Run<'a> {
+    machine: Machine,
+    streams: Vec<Stream>,
+    stop: &'a AtomicBool,
+}
+
+impl Run<'_> {
+    /// Run until the cores have made `more` requests. `None` if the run was stopped.
+    fn advance_by(&mut self, more: u64) -> Option<()> {
+        let target = requests(&self.machine.counters()) + more;
+        let mut patience = NANOSECOND;
+        let mut made = target - more;
+        while made < target {
+            if self.stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let now = self.machine.now();
+            let pace = now.checked_div(made).unwrap_or(NANOSECOND);
+            self.machine
+                .advance(&mut self.streams, now + ((target - made) * pace).max(patience));
+            let before = std::mem::replace(&mut made, requests(&self.machine.counters()));
+            patience = if made > before { 10 * NANOSECOND } else { 2 * patience };
+            assert!(patience < STUCK, "the machine makes no progress after {made} requests");
+        }
+        Some(())
+    }
+
+    /// What the experiment is judged by, since an earlier reading.
+    fn value(&self, experiment: &Experiment, before: &Counters, timed_before: usize) -> Option<f64> {
+        let counted = self.machine.counters().since(before);
+        if let Some(samples) = self.latencies_from(timed_before) {
+            return (!samples.is_empty()).then(|| samples.iter().sum::<Time>() as f64 / samples.len() as f64);
+        }
+        if let Experiment::XpBuffer(_) = experiment {
+            let total = counted.dimm_total();
+            return (total.writes > 0).then(|| total.media_writes as f64 / total.writes as f64);
+        }
+        Some((counted.core.bytes_loaded + counted.core.bytes_stored) as f64 / counted.time as f64)
+    }
+
+    /// Accesses timed so far. Only single threads time their accesses.
+    fn timed(&self) -> usize {
+        self.latencies_from(0).map_or(0, <[Time]>::len)
+    }
+
+    fn latencies_from(&self, first: usize) -> Option<&[Time]> {
+        self.streams[0].samples().map(|samples| &samples[first..])
+    }
+}
+
+fn requests(counters: &Counters) -> u64 {
+    counters.core.loads + counters.core.stores + counters.core.nt_stores
+}
+
+/// Ops of each thread that fill the caches one and a half times; `None` where the experiment leaves them alone.
+fn cache_warming_ops(platform: &Platform, experiment: &Experiment) -> Option<u64> {
+    let (size, ops_of_line) = match experiment {
+        Experiment::Random(random) => (random.size, ops_of_line(random.op)?),
+        Experiment::Stride(stride) => (stride.size, ops_of_line(stride.op)?),
+        Experiment::Align(align) => (align.size, ops_of_line(align.op)?),
+        Experiment::Flush(flush) => (flush.fence, 2),
+        Experiment::Latency(_) | Experiment::XpBuffer(_) | Experiment::PersistLatency(_) => return None,
+    };
+    let threads = u64::from(experiment.threads());
+    let bytes = (platform.l3.size + threads * platform.l2.size) * 3 / 2;
+    let lines_of_access = size / LINE;
+    Some((bytes / LINE / threads).div_ceil(lines_of_access) * (lines_of_access * ops_of_line + 1))
+}
+
+/// Ops for each line of an access; `None` for ntstores, which pass by the caches.
+fn ops_of_line(op: Op) -> Option<u64> {
+    match op {
+        Op::Load | Op::Store => Some(1),
+        Op::StoreClwb => Some(2),
+        Op::NtStore => None,
+    }
+}
+
+/// Requests of one timed access, with those that bring its lines into the cache; 1 where nothing is timed.
+fn requests_of_timed_access(experiment: &Experiment) -> u64 {
+    match experiment {
+        Experiment::PersistLatency(persist) => 2 * persist.size / LINE,
+        _ => 1,
+    }
+}

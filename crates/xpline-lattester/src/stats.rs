@@ -1,0 +1,89 @@
+//! Means, how far they can be trusted, and percentiles.
+
+use xpline_model::{NANOSECOND, Time};
+
+use crate::row::Latencies;
+
+/// Windows that a mean is judged by.
+pub const WINDOWS: usize = 8;
+
+/// Student's t for 95 % and `WINDOWS - 1` degrees of freedom.
+const STUDENT_T: f64 = 2.365;
+
+/// Half-width of the 95 % confidence interval, over the mean, that a mean may have.
+const TOLERANCE: f64 = 0.01;
+
+/// Whether the mean of the windows' values is known to 1 %: by the method of batch means, the half-width of its
+/// 95 % confidence interval is at most that. Without a value there is nothing to know.
+pub fn is_stable(windows: &[Option<f64>; WINDOWS]) -> bool {
+    let values: Vec<f64> = windows.iter().flatten().copied().collect();
+    if values.len() < WINDOWS {
+        return values.is_empty();
+    }
+    let mean = mean(&values);
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (WINDOWS - 1) as f64;
+    STUDENT_T * (variance / WINDOWS as f64).sqrt() <= TOLERANCE * mean.abs()
+}
+
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Mean, standard deviation and percentiles of latencies in ps; `None` without any.
+pub fn latencies(samples: &[Time]) -> Option<Latencies> {
+    let mut sorted: Vec<f64> = samples
+        .iter()
+        .map(|&sample| sample as f64 / NANOSECOND as f64)
+        .collect();
+    sorted.sort_by(f64::total_cmp);
+    let max = *sorted.last()?;
+    let mean = mean(&sorted);
+    let variance = sorted.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / sorted.len() as f64;
+    let quantile = |share: f64| sorted[((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1];
+    Some(Latencies {
+        mean,
+        std: variance.sqrt(),
+        p50: quantile(0.5),
+        p90: quantile(0.9),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        max,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steady_windows_are_stable_and_a_trend_is_not() {
+        assert!(is_stable(&std::array::from_fn(|i| Some(100.0 + (i % 2) as f64))));
+        assert!(!is_stable(&std::array::from_fn(|i| Some(100.0 + i as f64))));
+        assert!(is_stable(&[Some(0.0); WINDOWS]));
+    }
+
+    #[test]
+    fn a_value_that_comes_and_goes_is_not_stable() {
+        let mut windows = [None; WINDOWS];
+        assert!(is_stable(&windows));
+        windows[3] = Some(1.0);
+        assert!(!is_stable(&windows));
+    }
+
+    #[test]
+    fn percentiles_are_the_smallest_samples_that_cover_their_share() {
+        let samples: Vec<Time> = (1..=1000).rev().map(|ns| ns * NANOSECOND).collect();
+        let latencies = latencies(&samples).unwrap();
+        assert_eq!(
+            (latencies.p50, latencies.p90, latencies.p99, latencies.p999),
+            (500.0, 900.0, 990.0, 999.0)
+        );
+        assert_eq!((latencies.mean, latencies.max), (500.5, 1000.0));
+        assert!((latencies.std - 288.67).abs() < 0.01);
+    }
+
+    #[test]
+    fn no_samples_have_no_latencies() {
+        assert!(latencies(&[]).is_none());
+    }
+}

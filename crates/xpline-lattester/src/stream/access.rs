@@ -1,0 +1,58 @@
+//! Bandwidth: accesses one after the other, 64 B at a time in ascending order.
+
+use xpline_model::{Op, OpKind};
+
+use super::walk::Walk;
+use super::{LINE, address_generation, line};
+use crate::point;
+
+/// Accesses along a walk.
+#[derive(Clone, Debug)]
+pub struct Accesses<W> {
+    walk: W,
+    op: point::Op,
+    size: u64,
+    /// Bytes of the present access that are done.
+    done: u64,
+    /// The line at `done` is stored, and its clwb is due.
+    stored: bool,
+    overhead: u32,
+}
+
+impl<W: Walk> Accesses<W> {
+    /// `overhead` is how many instructions a thread spends before each access.
+    pub fn new(walk: W, op: point::Op, size: u64, overhead: u32) -> Self {
+        Self {
+            walk,
+            op,
+            size,
+            done: size,
+            stored: false,
+            overhead,
+        }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> Op {
+        if self.done == self.size {
+            self.walk.advance();
+            self.done = 0;
+            return address_generation(self.overhead);
+        }
+        let address = self.walk.address(self.done);
+        let kind = match self.op {
+            point::Op::Load => OpKind::Load,
+            point::Op::NtStore => OpKind::NtStore,
+            point::Op::Store => OpKind::Store,
+            point::Op::StoreClwb => {
+                self.stored = !self.stored;
+                if self.stored {
+                    return line(OpKind::Store, address);
+                }
+                OpKind::Clwb
+            }
+        };
+        self.done += LINE;
+        line(kind, address)
+    }
+}

@@ -1,0 +1,176 @@
+//! Op streams: what each thread of an experiment asks of memory, op by op, without end.
+
+mod access;
+mod flush;
+mod placed;
+mod rounds;
+mod timed;
+mod walk;
+
+use xpline_model::platform::Memory;
+use xpline_model::{Op, OpKind, Platform, Program, Time};
+
+use crate::point::{self, Binding, Experiment, Pattern, Point};
+use crate::rng::Rng;
+use access::Accesses;
+use flush::Flushing;
+use placed::{Placed, SHARED};
+use rounds::Rounds;
+use timed::Timed;
+
+pub use placed::placement;
+use walk::{Random, Stride};
+
+/// Bytes of a cache line: every op of a bandwidth experiment moves one.
+pub const LINE: u64 = 64;
+
+/// Bytes that a thread works in: thread `i` at `i` times this.
+pub const REGION: u64 = 2 << 30;
+
+/// Bytes of the address space.
+pub const SPACE: u64 = 128 << 30;
+
+/// Bytes of an XPLine, where the platform has none.
+const XPLINE: u64 = 256;
+
+/// The op stream of one thread.
+#[derive(Clone, Debug)]
+pub enum Stream {
+    Random(Accesses<Random>),
+    Stride(Accesses<Stride>),
+    Align(Accesses<Placed>),
+    FlushSequential(Flushing<Stride>),
+    FlushRandom(Flushing<Random>),
+    TimedSequential(Timed<Stride>),
+    TimedRandom(Timed<Random>),
+    XpBuffer(Rounds),
+}
+
+/// The op streams of a point that [`Point::check`] lets pass, one a thread.
+pub fn streams(platform: &Platform, point: &Point) -> Vec<Stream> {
+    let experiment = &point.experiment;
+    (0..experiment.threads())
+        .map(|thread| stream(platform, experiment, thread, Rng::new(point.seed, thread)))
+        .collect()
+}
+
+fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -> Stream {
+    let base = u64::from(thread) * REGION;
+    let overhead = platform.core.access_overhead;
+    match experiment {
+        Experiment::Random(point::Random { op, size, .. }) => Stream::Random(Accesses::new(
+            Random::new(base, REGION, *size, rng),
+            *op,
+            *size,
+            overhead,
+        )),
+        Experiment::Stride(point::Stride { op, size, stride, .. }) => Stream::Stride(Accesses::new(
+            Stride::new(base, *size, *stride, rng),
+            *op,
+            *size,
+            overhead,
+        )),
+        Experiment::Align(align) => match placement(platform, align, thread) {
+            Some(placement) => Stream::Align(Accesses::new(
+                Placed::new(placement, align.size, rng),
+                align.op,
+                align.size,
+                overhead,
+            )),
+            None => {
+                let (base, bytes) = if align.binding == Binding::SharedAll {
+                    (0, SHARED)
+                } else {
+                    (base, REGION)
+                };
+                Stream::Random(Accesses::new(
+                    Random::new(base, bytes, align.size, rng),
+                    align.op,
+                    align.size,
+                    overhead,
+                ))
+            }
+        },
+        Experiment::Flush(flush) => match flush.pattern {
+            Pattern::Sequential => Stream::FlushSequential(Flushing::new(
+                Stride::new(base, flush.size, flush.size, rng),
+                flush,
+                overhead,
+            )),
+            Pattern::Random => Stream::FlushRandom(Flushing::new(
+                Random::new(base, REGION, flush.size, rng),
+                flush,
+                overhead,
+            )),
+        },
+        Experiment::Latency(latency) => match latency.pattern {
+            Pattern::Sequential => {
+                Stream::TimedSequential(Timed::single(Stride::new(base, LINE, LINE, rng), latency.op))
+            }
+            Pattern::Random => Stream::TimedRandom(Timed::single(Random::new(base, REGION, LINE, rng), latency.op)),
+        },
+        Experiment::PersistLatency(persist) => {
+            let walk = Stride::new(base, persist.size, persist.size, rng);
+            Stream::TimedSequential(Timed::persist(walk, persist.op, persist.size))
+        }
+        Experiment::XpBuffer(xpbuffer) => Stream::XpBuffer(Rounds::new(xpbuffer.lines, line_bytes(platform))),
+    }
+}
+
+/// Bytes of the lines that the half-line rounds write.
+pub fn line_bytes(platform: &Platform) -> u64 {
+    match &platform.memory {
+        Memory::Optane(optane) => optane.xpbuffer.line,
+        Memory::Dram(_) => XPLINE,
+    }
+}
+
+impl Stream {
+    /// Latencies measured so far, in order; `None` where the experiment times no single access.
+    pub fn samples(&self) -> Option<&[Time]> {
+        match self {
+            Self::TimedSequential(timed) => Some(timed.samples()),
+            Self::TimedRandom(timed) => Some(timed.samples()),
+            _ => None,
+        }
+    }
+}
+
+impl Program for Stream {
+    #[inline]
+    fn next_op(&mut self) -> Option<Op> {
+        Some(match self {
+            Self::Random(accesses) => accesses.next(),
+            Self::Stride(accesses) => accesses.next(),
+            Self::Align(accesses) => accesses.next(),
+            Self::FlushSequential(flushing) => flushing.next(),
+            Self::FlushRandom(flushing) => flushing.next(),
+            Self::TimedSequential(timed) => timed.next(),
+            Self::TimedRandom(timed) => timed.next(),
+            Self::XpBuffer(rounds) => rounds.next(),
+        })
+    }
+
+    fn stamp(&mut self, now: Time) {
+        match self {
+            Self::TimedSequential(timed) => timed.stamp(now),
+            Self::TimedRandom(timed) => timed.stamp(now),
+            _ => unreachable!("only timed streams read the clock"),
+        }
+    }
+}
+
+/// What a thread does before an access: it makes the address, in so many instructions.
+const fn address_generation(instructions: u32) -> Op {
+    Op::new(OpKind::Compute, 0, instructions)
+}
+
+/// An op on a whole cache line.
+const fn line(kind: OpKind, addr: u64) -> Op {
+    Op::new(kind, addr, LINE as u32)
+}
+
+const fn fence(kind: OpKind) -> Op {
+    Op::new(kind, 0, 0)
+}
+

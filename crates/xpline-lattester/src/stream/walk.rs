@@ -1,0 +1,91 @@
+//! Walks: where a thread's accesses fall, one after the other.
+
+use super::REGION;
+use crate::rng::Rng;
+
+/// The places of a thread's accesses.
+pub trait Walk {
+    /// Go to the next place.
+    fn advance(&mut self);
+
+    /// The address `offset` bytes into the access at the present place.
+    fn address(&self, offset: u64) -> u64;
+}
+
+/// Random places in a buffer, aligned to the access.
+#[derive(Clone, Debug)]
+pub struct Random {
+    base: u64,
+    size: u64,
+    places: u64,
+    at: u64,
+    rng: Rng,
+}
+
+impl Random {
+    /// Accesses of `size` bytes in the `bytes` from `base`.
+    pub fn new(base: u64, bytes: u64, size: u64, rng: Rng) -> Self {
+        Self {
+            base,
+            size,
+            places: bytes / size,
+            at: base,
+            rng,
+        }
+    }
+}
+
+impl Walk for Random {
+    #[inline]
+    fn advance(&mut self) {
+        self.at = self.base + self.rng.below(self.places) * self.size;
+    }
+
+    #[inline]
+    fn address(&self, offset: u64) -> u64 {
+        self.at + offset
+    }
+}
+
+/// Places a stride apart, from the start again where the region ends. The first is a random one of them, since the
+/// threads of a real run are never in step.
+#[derive(Clone, Debug)]
+pub struct Stride {
+    base: u64,
+    stride: u64,
+    /// Offset of the last place.
+    last: u64,
+    next: u64,
+    at: u64,
+}
+
+impl Stride {
+    /// Accesses of `size` bytes in the region from `base`.
+    pub fn new(base: u64, size: u64, stride: u64, mut rng: Rng) -> Self {
+        let steps = (REGION - size).checked_div(stride).unwrap_or(0);
+        Self {
+            base,
+            stride,
+            last: steps * stride,
+            next: rng.below(steps + 1) * stride,
+            at: base,
+        }
+    }
+}
+
+impl Walk for Stride {
+    #[inline]
+    fn advance(&mut self) {
+        self.at = self.base + self.next;
+        self.next = if self.next == self.last {
+            0
+        } else {
+            self.next + self.stride
+        };
+    }
+
+    #[inline]
+    fn address(&self, offset: u64) -> u64 {
+        self.at + offset
+    }
+}

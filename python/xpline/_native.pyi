@@ -1,0 +1,45 @@
+"""The Rust core: platforms and the machine that runs points on them."""
+
+from collections.abc import Callable, Sequence
+
+__version__: str
+
+class XplineError(ValueError):
+    """Bad input: what was wrong, where, what is allowed, and what to do."""
+
+class Platform:
+    """A memory system, loaded and checked."""
+
+    @staticmethod
+    def load(name_or_path: str, overrides: Sequence[str] = ()) -> Platform:
+        """Load a built-in platform or a platform file, with ``KEY=VALUE`` overrides on top."""
+
+    @staticmethod
+    def names() -> list[str]:
+        """Names of the built-in platforms."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def cores(self) -> int:
+        """Cores of the socket, which is how many threads can run."""
+
+    def show(self) -> list[tuple[str, str, str | None, str, str]]:
+        """Every value: its key, the value as it is written, its source, the line that set it, what the key means."""
+
+def check_points(platform: Platform, points: Sequence[str]) -> None:
+    """Raise :class:`XplineError` if a point (a JSON object) cannot run on the platform."""
+
+def run_points(
+    platform: Platform,
+    points: Sequence[str],
+    jobs: int | None = None,
+    on_done: Callable[[int, str], object] | None = None,
+) -> list[str]:
+    """Run points (JSON objects) and return their rows (JSON objects) in the same order, whatever ``jobs`` is.
+
+    ``on_done`` is called with the index and the row of each point as it completes, on the calling thread; what it
+    raises, or Ctrl-C, stops the run and is raised from here.
+    """

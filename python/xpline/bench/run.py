@@ -1,0 +1,67 @@
+"""Running points: the one way from points to a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from typing import Any
+
+import polars as pl
+
+from xpline import table
+from xpline._native import check_points, run_points
+from xpline.bench.points import Point
+from xpline.errors import Interrupted
+from xpline.platform import Platform
+
+#: A platform, the name or file of one, or several.
+Platforms = Platform | str | PathLike[str] | Sequence[Platform | str | PathLike[str]]
+
+
+def run(
+    platform: Platforms,
+    points: Iterable[Point],
+    jobs: int | None = None,
+    progress: Callable[[int, dict[str, Any]], object] | None = None,
+) -> pl.DataFrame:
+    """Run every point on every platform; a row each, in order, the same bits whatever ``jobs`` is.
+
+    ``jobs`` is how many points run side by side (all cores of the host by default). ``progress`` is called with the
+    index of a row and the row itself as each point completes. Ctrl-C raises :class:`xpline.Interrupted`, which holds
+    the rows that were complete.
+
+    >>> run("dram", [{"experiment": "latency", "op": "load", "pattern": "random"}])["settled"].item()
+    True
+    """
+    platforms = [_loaded(one) for one in _several(platform)]
+    texts = [json.dumps(point) for point in points]
+    for one in platforms:
+        check_points(one._native, texts)
+    rows: dict[int, dict[str, Any]] = {}
+    for place, one in enumerate(platforms):
+        first = place * len(texts)
+        settings = {"platform": one.name, "overrides": " ".join(one.overrides) or None}
+
+        def keep(index: int, text: str, first: int = first, settings: dict[str, Any] = settings) -> None:
+            row = rows[first + index] = json.loads(text) | settings
+            if progress:
+                progress(first + index, row)
+
+        try:
+            run_points(one._native, texts, jobs, keep)
+        except KeyboardInterrupt:
+            raise Interrupted(_table(rows)) from None
+    return _table(rows)
+
+
+def _several(platform: Platforms) -> Sequence[Platform | str | PathLike[str]]:
+    return [platform] if isinstance(platform, Platform | str | PathLike) else platform
+
+
+def _loaded(platform: Platform | str | PathLike[str]) -> Platform:
+    return platform if isinstance(platform, Platform) else Platform(platform)
+
+
+def _table(rows: dict[int, dict[str, Any]]) -> pl.DataFrame:
+    return table.from_rows(rows[index] for index in sorted(rows))

@@ -1,0 +1,172 @@
+"""``xpline bench``: the experiments, a command each."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from xpline import bench, table
+from xpline.cli.options import Overrides, parse_overrides
+from xpline.cli.output import print_table, progress_bar, terminal
+from xpline.errors import Interrupted, XplineError
+from xpline.platform import Platform
+
+SIZES = "64, 4KiB, 64..4096 (doubling), or a list"
+COUNTS = "4, 1..8 (doubling), or a list"
+
+app = typer.Typer(
+    help="Measure a memory: bandwidth, latency, write amplification. Every combination of the values given runs.",
+    no_args_is_help=True,
+)
+
+Op = Annotated[str, typer.Option(help="load, ntstore, store, store+clwb, or a list.")]
+Size = Annotated[str, typer.Option(help=f"Bytes of an access: {SIZES}.")]
+Threads = Annotated[str, typer.Option(help=f"Threads: {COUNTS}.")]
+Pattern = Annotated[str, typer.Option(help="sequential, random, or a list.")]
+
+
+@dataclass
+class Common:
+    """The options that all experiments share."""
+
+    on: Annotated[str, typer.Option(help="Platforms, by name or file; separated by commas.")] = "optane"
+    set: Overrides = ()
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random addresses.")] = 1
+    max_requests: Annotated[int | None, typer.Option(help="The longest a point may run, in requests.")] = None
+    jobs: Annotated[int | None, typer.Option(min=1, help="Points run side by side.", show_default="all cores")] = None
+    json: Annotated[bool, typer.Option("--json", help="Print the whole table as JSON.")] = False
+    csv: Annotated[bool, typer.Option("--csv", help="Print the whole table as CSV.")] = False
+    out: Annotated[Path | None, typer.Option(help="Write the whole table: FILE.parquet, .csv or .json.")] = None
+
+
+@dataclass
+class Sweep:
+    """An experiment and the values of its parameters."""
+
+    experiment: str
+    parameters: dict[str, str | None]
+
+
+def experiment(command: Callable[..., Sweep]) -> Callable[..., None]:
+    """Make a command of a function that says what to run: add the common options, run it, and hand out the table."""
+
+    @wraps(command)
+    def measure(**arguments: Any) -> None:
+        common = Common(**{field.name: arguments.pop(field.name) for field in fields(Common)})
+        _measure(command(**arguments), common)
+
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    shared = inspect.signature(Common, eval_str=True).parameters.values()
+    signature = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *shared)])
+    measure.__signature__ = signature  # what typer builds the options from
+    measure.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+    return app.command(command.__name__.replace("_", "-"))(measure)
+
+
+@experiment
+def random(op: Op = "load", size: Size = "64", threads: Threads = "1") -> Sweep:
+    """Bandwidth of accesses at random addresses, aligned to their size."""
+    return Sweep("random", {"op": op, "size": size, "threads": threads})
+
+
+@experiment
+def stride(
+    op: Op = "load",
+    size: Size = "64",
+    stride: Annotated[
+        str | None, typer.Option(help="Bytes from one access to the next; 0 repeats the place.", show_default="size")
+    ] = None,
+    threads: Threads = "1",
+) -> Sweep:
+    """Bandwidth of accesses at a stride; without one, of sequential accesses."""
+    return Sweep("stride", {"op": op, "size": size, "stride": stride, "threads": threads})
+
+
+@experiment
+def flush(
+    pattern: Pattern = "sequential",
+    size: Size = "256",
+    clwb: Annotated[str, typer.Option(help="Bytes from one flush to the next.")] = "64",
+    fence: Annotated[str | None, typer.Option(help="Bytes from one sfence to the next.", show_default="size")] = None,
+    threads: Threads = "1",
+) -> Sweep:
+    """Bandwidth of stores with a clwb and an sfence at intervals."""
+    return Sweep("flush", {"pattern": pattern, "size": size, "clwb": clwb, "fence": fence, "threads": threads})
+
+
+@experiment
+def align(
+    op: Op = "ntstore",
+    size: Size = "256",
+    binding: Annotated[
+        str,
+        typer.Option(
+            help="DIMMs a thread touches: shared-all, own-all, own-dimm, shared-imc, own-pair, ni-shared-all, "
+            "ni-own-dimm, or a list."
+        ),
+    ] = "own-all",
+    threads: Threads = "6",
+) -> Sweep:
+    """Bandwidth of random accesses by threads bound to DIMMs."""
+    return Sweep("align", {"op": op, "size": size, "binding": binding, "threads": threads})
+
+
+@experiment
+def latency(
+    op: Annotated[str, typer.Option(help="load, store+clwb, ntstore, or a list.")] = "load",
+    pattern: Pattern = "random",
+) -> Sweep:
+    """Latency of single accesses of one idle core, each fenced."""
+    return Sweep("latency", {"op": op, "pattern": pattern})
+
+
+@experiment
+def xpbuffer(lines: Annotated[str, typer.Option(help=f"256 B lines of the region: {COUNTS}.")] = "64") -> Sweep:
+    """Write amplification of half-line rounds over a region."""
+    return Sweep("xpbuffer", {"lines": lines})
+
+
+@experiment
+def persist_latency(
+    op: Annotated[str, typer.Option(help="ntstore, store+clwb, or a list.")] = "ntstore",
+    size: Size = "64",
+) -> Sweep:
+    """Latency of a sequential write and the sfence that makes it persistent."""
+    return Sweep("persist-latency", {"op": op, "size": size})
+
+
+def _measure(sweep: Sweep, common: Common) -> None:
+    if common.json and common.csv:
+        raise XplineError("--json and --csv: choose one")
+    if common.out:
+        table.check_writable(common.out)
+    points = bench.points(sweep.experiment, seed=common.seed, max_requests=common.max_requests, **sweep.parameters)
+    overrides = parse_overrides(common.set)
+    platforms = [Platform(name.strip(), set=overrides) for name in common.on.split(",")]
+    try:
+        with progress_bar(sweep.experiment, len(platforms) * len(points)) as advance:
+            result = bench.run(platforms, points, common.jobs, advance)
+    except Interrupted as stopped:
+        _hand_out(stopped.table, common)
+        terminal.print(stopped)
+        raise
+    _hand_out(result, common)
+
+
+def _hand_out(result: pl.DataFrame, common: Common) -> None:
+    if common.out:
+        table.write(result, common.out)
+    if common.json:
+        print(result.write_json())
+    elif common.csv:
+        sys.stdout.write(result.write_csv())
+    else:
+        print_table(result)

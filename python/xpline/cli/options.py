@@ -1,0 +1,28 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from xpline.errors import XplineError
+
+#: ``--set KEY=VALUE``, any number of times.
+Overrides = Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Override a value of the platform.")]
+
+
+def parse_overrides(texts: Sequence[str]) -> dict[str, str]:
+    """Overrides as :class:`xpline.Platform` takes them.
+
+    >>> parse_overrides(["optane.xpbuffer.lines=128"])
+    {'optane.xpbuffer.lines': '128'}
+    """
+    overrides = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise XplineError(f"--set {text}: write KEY=VALUE, such as optane.xpbuffer.lines=128")
+        overrides[key.strip()] = value.strip()
+    return overrides

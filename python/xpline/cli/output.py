@@ -1,0 +1,65 @@
+"""What commands print: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+#: Standard error: progress, warnings and errors.
+terminal = Console(stderr=True, highlight=False)
+
+#: Columns of a table that people read, with the heading and the format of each.
+SHOWN = {
+    "platform": ("platform", "{}"),
+    "overrides": ("overrides", "{}"),
+    "op": ("op", "{}"),
+    "pattern": ("pattern", "{}"),
+    "binding": ("binding", "{}"),
+    "size": ("size B", "{}"),
+    "stride": ("stride B", "{}"),
+    "clwb": ("clwb B", "{}"),
+    "fence": ("fence B", "{}"),
+    "lines": ("lines", "{}"),
+    "threads": ("threads", "{}"),
+    "bandwidth_mib_s": ("MiB/s", "{:.1f}"),
+    "latency_mean_ns": ("mean ns", "{:.1f}"),
+    "latency_std_ns": ("std ns", "{:.1f}"),
+    "latency_p50_ns": ("p50 ns", "{:.1f}"),
+    "latency_p99_ns": ("p99 ns", "{:.1f}"),
+    "latency_max_ns": ("max ns", "{:.1f}"),
+    "ewr": ("EWR", "{:.3f}"),
+    "err": ("ERR", "{:.3f}"),
+    "settled": ("settled", "{}"),
+}
+
+
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Callable[..., None]]:
+    """A progress bar with the time left; what it yields advances it by one step, whatever it is called with."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=terminal, transient=True) as progress:
+        task = progress.add_task(title, total=total)
+
+        def advance(*_: Any) -> None:
+            progress.advance(task)
+
+        yield advance
+
+
+def print_table(table: pl.DataFrame) -> None:
+    """Print the columns of a table that hold something, for people."""
+    shown = [name for name in SHOWN if name in table.columns and table[name].null_count() < table.height]
+    if "settled" in shown and table["settled"].all():
+        shown.remove("settled")
+    drawn = Table(box=None, pad_edge=False)
+    for name in shown:
+        drawn.add_column(SHOWN[name][0], justify="right" if table[name].dtype.is_numeric() else "left")
+    for row in table.select(shown).iter_rows(named=True):
+        drawn.add_row(*("" if value is None else SHOWN[name][1].format(value) for name, value in row.items()))
+    Console(width=None if terminal.is_terminal else 200, highlight=False).print(drawn)

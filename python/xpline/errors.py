@@ -1,0 +1,17 @@
+"""What can go wrong, said to people."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from xpline._native import XplineError
+
+__all__ = ["Interrupted", "XplineError"]
+
+
+class Interrupted(KeyboardInterrupt):
+    """A sweep was stopped with Ctrl-C; ``table`` holds the rows of the points that were complete."""
+
+    def __init__(self, table: pl.DataFrame) -> None:
+        super().__init__(f"interrupted after {table.height} complete points")
+        self.table = table

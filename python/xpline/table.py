@@ -1,0 +1,103 @@
+"""The table of results: one row a point, the same columns whoever measured it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from xpline.errors import XplineError
+
+#: What sets a row: the platform and the point. A column is null where the experiment has no such parameter.
+SETTINGS: dict[str, type[pl.DataType]] = {
+    "platform": pl.String,
+    "overrides": pl.String,  # KEY=VALUE, separated by blanks
+    "experiment": pl.String,
+    "op": pl.String,
+    "pattern": pl.String,
+    "size": pl.Int64,  # bytes of an access
+    "stride": pl.Int64,  # bytes from one access to the next
+    "clwb": pl.Int64,  # bytes from one flush to the next
+    "fence": pl.Int64,  # bytes from one fence to the next
+    "binding": pl.String,
+    "lines": pl.Int64,  # XPLines of the region
+    "threads": pl.Int64,
+    "seed": pl.Int64,
+    "max_requests": pl.Int64,
+}
+
+#: What was measured. A column is null where the experiment does not measure it, or nothing was there to measure.
+MEASURES: dict[str, type[pl.DataType]] = {
+    "bandwidth_mib_s": pl.Float64,
+    "bytes": pl.Int64,
+    "time_ns": pl.Float64,
+    "latency_mean_ns": pl.Float64,
+    "latency_std_ns": pl.Float64,
+    "latency_p50_ns": pl.Float64,
+    "latency_p90_ns": pl.Float64,
+    "latency_p99_ns": pl.Float64,
+    "latency_p999_ns": pl.Float64,
+    "latency_max_ns": pl.Float64,
+    "ewr": pl.Float64,  # bytes the controllers wrote over bytes the media wrote
+    "err": pl.Float64,  # the same for reads
+    "media_read_bytes": pl.Int64,
+    "media_written_bytes": pl.Int64,
+    "imc_read_bytes": pl.Int64,
+    "imc_written_bytes": pl.Int64,
+    "buffer_hit_ratio": pl.Float64,
+    "l3_hit_ratio": pl.Float64,
+    "requests": pl.Int64,
+    "settled": pl.Boolean,  # the mean was stable to 1 % before max_requests ran out
+    "source": pl.String,
+}
+
+#: Every column, in order.
+COLUMNS = SETTINGS | MEASURES
+
+#: The file types that :func:`write` knows, by suffix.
+WRITERS = {
+    ".parquet": pl.DataFrame.write_parquet,
+    ".csv": pl.DataFrame.write_csv,
+    ".json": pl.DataFrame.write_json,
+}
+
+
+def from_rows(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """The table of rows given as dictionaries; what a row leaves out is null.
+
+    >>> from_rows([{"platform": "dram", "ewr": 1.0}]).select("platform", "ewr", "size").row(0)
+    ('dram', 1.0, None)
+    """
+    return pl.DataFrame(list(rows), schema=COLUMNS, orient="row")
+
+
+def check_writable(path: Path) -> None:
+    """Raise if :func:`write` could not write to ``path``: call it before hours of work, not after."""
+    if path.suffix not in WRITERS:
+        raise XplineError(f"{path}: the suffix says how to write a table; use {', '.join(WRITERS)}")
+    if path.is_dir():
+        raise XplineError(f"{path}: is a folder; name a file")
+    if not path.parent.is_dir():
+        raise XplineError(f"{path}: there is no folder {path.parent}; make it first, or name another")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise XplineError(f"{path}: cannot write to the folder {path.parent}: {error.strerror}") from error
+
+
+def write(table: pl.DataFrame, path: Path) -> None:
+    """Write a table as its suffix says: whole, or not at all, since it takes its name only when it is complete."""
+    check_writable(path)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        WRITERS[path.suffix](table, scratch)
+        scratch.replace(path)
+    except OSError as error:
+        raise XplineError(f"{path}: cannot write: {error.strerror or error}") from error
+    finally:
+        scratch.unlink(missing_ok=True)
