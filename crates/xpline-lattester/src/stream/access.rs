@@ -1,5 +1,6 @@
 //! Bandwidth: accesses one after the other, 64 B at a time in ascending order.
 
+use xpline_model::platform::Core;
 use xpline_model::{Op, OpKind};
 
 use super::walk::Walk;
@@ -16,19 +17,19 @@ pub struct Accesses<W> {
     done: u64,
     /// The line at `done` is stored, and its clwb is due.
     stored: bool,
+    /// Instructions before each access.
     overhead: u32,
 }
 
 impl<W: Walk> Accesses<W> {
-    /// `overhead` is how many instructions a thread spends before each access.
-    pub fn new(walk: W, op: point::Op, size: u64, overhead: u32) -> Self {
+    pub fn new(walk: W, op: point::Op, size: u64, core: &Core) -> Self {
         Self {
             walk,
             op,
             size,
             done: size,
             stored: false,
-            overhead,
+            overhead: W::overhead(core),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Plain stores, flushed and fenced at intervals.
 
+use xpline_model::platform::Core;
 use xpline_model::{Op, OpKind};
 
 use super::walk::Walk;
@@ -17,12 +18,12 @@ pub struct Flushing<W> {
     stored: u64,
     flushed: u64,
     fenced: u64,
+    /// Instructions before each access.
     overhead: u32,
 }
 
 impl<W: Walk> Flushing<W> {
-    /// `overhead` is how many instructions a thread spends before each access.
-    pub fn new(walk: W, flush: &Flush, overhead: u32) -> Self {
+    pub fn new(walk: W, flush: &Flush, core: &Core) -> Self {
         let Flush { size, clwb, fence, .. } = *flush;
         Self {
             walk,
@@ -32,7 +33,7 @@ impl<W: Walk> Flushing<W> {
             stored: size,
             flushed: size,
             fenced: size,
-            overhead,
+            overhead: W::overhead(core),
         }
     }
 

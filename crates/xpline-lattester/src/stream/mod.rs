@@ -10,7 +10,7 @@ mod walk;
 use xpline_model::platform::Memory;
 use xpline_model::{Op, OpKind, Platform, Program, Time};
 
-use crate::point::{self, Binding, Experiment, Pattern, Point};
+use crate::point::{self, Align, Binding, Experiment, Pattern, Point};
 use crate::rng::Rng;
 use access::Accesses;
 use flush::Flushing;
@@ -55,66 +55,61 @@ pub fn streams(platform: &Platform, point: &Point) -> Vec<Stream> {
 }
 
 fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -> Stream {
+    let core = &platform.core;
     let base = u64::from(thread) * REGION;
-    let overhead = platform.core.access_overhead;
     match experiment {
-        Experiment::Random(point::Random { op, size, .. }) => Stream::Random(Accesses::new(
-            Random::new(base, REGION, *size, rng),
-            *op,
-            *size,
-            overhead,
-        )),
-        Experiment::Stride(point::Stride { op, size, stride, .. }) => Stream::Stride(Accesses::new(
-            Stride::new(base, *size, *stride, rng),
-            *op,
-            *size,
-            overhead,
-        )),
-        Experiment::Align(align) => match placement(platform, align, thread) {
-            Some(placement) => Stream::Align(Accesses::new(
-                Placed::new(placement, align.size, rng),
-                align.op,
-                align.size,
-                overhead,
-            )),
-            None => {
-                let (base, bytes) = if align.binding == Binding::SharedAll {
-                    (0, SHARED)
-                } else {
-                    (base, REGION)
-                };
-                Stream::Random(Accesses::new(
-                    Random::new(base, bytes, align.size, rng),
-                    align.op,
-                    align.size,
-                    overhead,
-                ))
-            }
-        },
+        &Experiment::Random(point::Random { op, size, .. }) => {
+            let walk = Random::new(base, REGION, size, rng);
+            Stream::Random(Accesses::new(walk, op, size, core))
+        }
+        &Experiment::Stride(point::Stride { op, size, stride, .. }) => {
+            let walk = Stride::new(base, size, stride, rng);
+            Stream::Stride(Accesses::new(walk, op, size, core))
+        }
+        Experiment::Align(align) => bound(platform, align, thread, rng),
         Experiment::Flush(flush) => match flush.pattern {
-            Pattern::Sequential => Stream::FlushSequential(Flushing::new(
-                Stride::new(base, flush.size, flush.size, rng),
-                flush,
-                overhead,
-            )),
-            Pattern::Random => Stream::FlushRandom(Flushing::new(
-                Random::new(base, REGION, flush.size, rng),
-                flush,
-                overhead,
-            )),
-        },
-        Experiment::Latency(latency) => match latency.pattern {
             Pattern::Sequential => {
-                Stream::TimedSequential(Timed::single(Stride::new(base, LINE, LINE, rng), latency.op))
+                let walk = Stride::new(base, flush.size, flush.size, rng);
+                Stream::FlushSequential(Flushing::new(walk, flush, core))
             }
-            Pattern::Random => Stream::TimedRandom(Timed::single(Random::new(base, REGION, LINE, rng), latency.op)),
+            Pattern::Random => {
+                let walk = Random::new(base, REGION, flush.size, rng);
+                Stream::FlushRandom(Flushing::new(walk, flush, core))
+            }
         },
-        Experiment::PersistLatency(persist) => {
-            let walk = Stride::new(base, persist.size, persist.size, rng);
-            Stream::TimedSequential(Timed::persist(walk, persist.op, persist.size))
+        &Experiment::Latency(point::Latency { op, pattern }) => match pattern {
+            Pattern::Sequential => Stream::TimedSequential(Timed::single(Stride::new(base, LINE, LINE, rng), op)),
+            Pattern::Random => Stream::TimedRandom(Timed::single(Random::new(base, REGION, LINE, rng), op)),
+        },
+        &Experiment::PersistLatency(point::PersistLatency { op, size }) => {
+            Stream::TimedSequential(Timed::persist(Stride::new(base, size, size, rng), op, size))
         }
         Experiment::XpBuffer(xpbuffer) => Stream::XpBuffer(Rounds::new(xpbuffer.lines, line_bytes(platform))),
     }
+}
+
+/// The stream of a thread bound to DIMMs, or free to touch the whole of its buffer.
+fn bound(platform: &Platform, align: &Align, thread: u32, rng: Rng) -> Stream {
+    let &Align { op, size, binding, .. } = align;
+    if let Some(placement) = placement(platform, align, thread) {
+        return Stream::Align(Accesses::new(
+            Placed::new(placement, size, rng),
+            op,
+            size,
+            &platform.core,
+        ));
+    }
+    let (base, bytes) = if binding == Binding::SharedAll {
+        (0, SHARED)
+    } else {
+        (u64::from(thread) * REGION, REGION)
+    };
+    Stream::Random(Accesses::new(
+        Random::new(base, bytes, size, rng),
+        op,
+        size,
+        &platform.core,
+    ))
 }
 
 /// Bytes of the lines that the half-line rounds write.
@@ -173,4 +168,3 @@ const fn line(kind: OpKind, addr: u64) -> Op {
 const fn fence(kind: OpKind) -> Op {
     Op::new(kind, 0, 0)
 }
-

@@ -1,6 +1,7 @@
 //! Random accesses of a thread that may touch some of the DIMMs only.
 
 use xpline_model::Platform;
+use xpline_model::platform::Core;
 
 use super::REGION;
 use super::walk::Walk;
@@ -112,6 +113,10 @@ impl Placed {
 }
 
 impl Walk for Placed {
+    fn overhead(core: &Core) -> u32 {
+        core.random_overhead
+    }
+
     #[inline]
     fn advance(&mut self) {
         let Placement { dimms, base, .. } = &self.placement;

@@ -1,5 +1,7 @@
 //! Walks: where a thread's accesses fall, one after the other.
 
+use xpline_model::platform::Core;
+
 use super::REGION;
 use crate::rng::Rng;
 
@@ -10,6 +12,9 @@ pub trait Walk {
 
     /// The address `offset` bytes into the access at the present place.
     fn address(&self, offset: u64) -> u64;
+
+    /// Instructions that a thread spends on each access besides its memory ops.
+    fn overhead(core: &Core) -> u32;
 }
 
 /// Random places in a buffer, aligned to the access.
@@ -36,6 +41,10 @@ impl Random {
 }
 
 impl Walk for Random {
+    fn overhead(core: &Core) -> u32 {
+        core.random_overhead
+    }
+
     #[inline]
     fn advance(&mut self) {
         self.at = self.base + self.rng.below(self.places) * self.size;
@@ -74,6 +83,10 @@ impl Stride {
 }
 
 impl Walk for Stride {
+    fn overhead(core: &Core) -> u32 {
+        core.stride_overhead
+    }
+
     #[inline]
     fn advance(&mut self) {
         self.at = self.base + self.next;
