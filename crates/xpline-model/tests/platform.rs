@@ -168,14 +168,14 @@ fn overrides_take_units_with_and_without_quotes() {
 fn a_source_is_the_comment_beside_a_value_or_the_lines_right_above_it() {
     let text = child(
         "optane",
-        "[core]\n# far above\n\nwindow = 1\n# two\n# lines\nfill_buffers = 2\n# above\nwc_buffers = 3 # beside\n\
+        "[core]\n# far above\n\nwindow = 1\n# two\n# lines\nfill_buffers = 2\n# above\nstore_buffer = 3 # beside\n\
          fence = \"1ns\" # has a # inside\n",
     );
     let platform = load(&[("x.toml", &text)], "x.toml", &[]).unwrap();
     let source = |key| entry(&platform, key).source.as_deref();
     assert_eq!(source("core.window"), None);
     assert_eq!(source("core.fill_buffers"), Some("two lines"));
-    assert_eq!(source("core.wc_buffers"), Some("beside"));
+    assert_eq!(source("core.store_buffer"), Some("beside"));
     assert_eq!(source("core.fence"), Some("has a # inside"));
 }
 

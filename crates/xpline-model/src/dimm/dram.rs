@@ -11,8 +11,7 @@ pub struct DramDimm {
     span_shift: u32,
     low_banks: u64,
     high_banks: u64,
-    /// Spans a bank passes before the high bank bits change.
-    row_spans: u64,
+    high_shift: u32,
     /// Bus time of a read and of a write.
     read_slot: Time,
     write_slot: Time,
@@ -58,7 +57,7 @@ impl DramDimm {
             span_shift: dram.open_span.trailing_zeros(),
             low_banks: u64::from(dram.low_banks),
             high_banks: u64::from((banks / dram.low_banks).max(1)),
-            row_spans: (dram.row / dram.open_span).max(1) * u64::from(dram.low_banks),
+            high_shift: dram.high_bank_span.trailing_zeros(),
             read_slot: burst + dram.read_gap,
             write_slot: burst + dram.write_gap,
             row_miss: dram.trp + dram.trcd,
@@ -70,7 +69,7 @@ impl DramDimm {
         }
     }
 
-    /// Read 64 B at a channel-local address; returns when the data are in the memory controller.
+    /// Read 64 B at an address; returns when the data are in the memory controller.
     #[inline]
     pub fn read(&mut self, address: u64, at: Time) -> Time {
         self.counters.reads += 1;
@@ -80,7 +79,7 @@ impl DramDimm {
         self.open(address, slot, self.read_cycle) + self.latency
     }
 
-    /// Write 64 B at a channel-local address; returns when the DIMM takes them from the write pending queue.
+    /// Write 64 B at an address; returns when the DIMM takes them from the write pending queue.
     #[inline]
     pub fn write(&mut self, address: u64, at: Time) -> Time {
         self.counters.writes += 1;
@@ -96,7 +95,7 @@ impl DramDimm {
     #[inline]
     fn open(&mut self, address: u64, at: Time, cycle: Time) -> Time {
         let span = address >> self.span_shift;
-        let bank = span % self.low_banks + self.low_banks * ((span / self.row_spans) % self.high_banks);
+        let bank = span % self.low_banks + self.low_banks * ((address >> self.high_shift) % self.high_banks);
         let bank = &mut self.banks[bank as usize];
         if let Some(row) = bank.opened.iter().find(|row| row.span == span) {
             self.counters.buffer_hits += 1;

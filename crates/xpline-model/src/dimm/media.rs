@@ -12,7 +12,7 @@ pub struct Media {
     read_busy: Time,
     write_interval: Time,
     write_busy: Time,
-    /// What one read takes from the write port (power and command slots are shared).
+    /// What one 64 B read takes from the write port (power and command slots are shared).
     read_cost_on_writes: Time,
     page_shift: u32,
     pub reads: u64,
@@ -58,7 +58,6 @@ impl Media {
         self.reads += 1;
         let slot = self.read_port.max(at);
         self.read_port = slot + self.read_interval;
-        self.write_port = self.write_port.max(at) + self.read_cost_on_writes;
         let bank = self.bank(xpline);
         let bank = &mut self.banks[bank];
         let start = slot.max(bank.free_for_reads);
@@ -70,6 +69,12 @@ impl Media {
     #[inline]
     pub fn could_write_at(&self, xpline: u64) -> Time {
         self.banks[self.bank(xpline)].free_for_writes.max(self.write_port)
+    }
+
+    /// A 64 B read passes the controller `at`, whether it needs the media or not: writes give way.
+    #[inline]
+    pub fn read_passes(&mut self, at: Time) {
+        self.write_port = self.write_port.max(at) + self.read_cost_on_writes;
     }
 
     /// Count the read of a read-modify-write: the sweep shows that it costs the write nothing.

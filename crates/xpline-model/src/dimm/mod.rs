@@ -26,18 +26,20 @@ impl Dimm {
         }
     }
 
+    /// Read 64 B while `in_flight` requests are under way on the channel; returns when the data are in the memory controller.
     #[inline]
-    pub fn read(&mut self, address: u64, at: Time, queued: u32) -> Time {
+    pub fn read(&mut self, address: u64, at: Time, in_flight: u32) -> Time {
         match self {
-            Self::Optane(dimm) => dimm.read(address, at, queued),
+            Self::Optane(dimm) => dimm.read(address, at, in_flight),
             Self::Dram(dimm) => dimm.read(address, at),
         }
     }
 
+    /// Write 64 B; returns when the DIMM takes them from the write pending queue.
     #[inline]
-    pub fn write(&mut self, address: u64, at: Time, queued: u32) -> Time {
+    pub fn write(&mut self, address: u64, at: Time, in_flight: u32) -> Time {
         match self {
-            Self::Optane(dimm) => dimm.write(address, at, queued),
+            Self::Optane(dimm) => dimm.write(address, at, in_flight),
             Self::Dram(dimm) => dimm.write(address, at),
         }
     }

@@ -56,16 +56,17 @@ impl OptaneDimm {
         }
     }
 
-    /// Read 64 B at a DIMM-local address while `queued` reads wait at this DIMM; returns when the data leave it.
+    /// Read 64 B at a DIMM-local address while `in_flight` requests are under way on its channel; returns when the data leave it.
     #[inline]
-    pub fn read(&mut self, address: u64, at: Time, queued: u32) -> Time {
+    pub fn read(&mut self, address: u64, at: Time, in_flight: u32) -> Time {
         self.counters.reads += 1;
+        self.media.read_passes(at);
         let (xpline, piece) = self.split(address);
         if let Some(slot) = self.buffer.find(xpline) {
             self.buffer.touch(slot);
             let entry = *self.buffer.entry(slot);
             let here = entry.fetched || entry.dirty & piece != 0;
-            if here && !self.contention.displaces_read(queued) {
+            if here && !self.contention.displaces_read(in_flight) {
                 self.counters.buffer_hits += 1;
                 return self.deliver(at, entry.ready_at);
             }
@@ -87,9 +88,9 @@ impl OptaneDimm {
         self.deliver(at, ready_at)
     }
 
-    /// Write 64 B at a DIMM-local address while `queued` writes wait at this DIMM; returns when the DIMM takes them from the memory controller.
+    /// Write 64 B at a DIMM-local address while `in_flight` requests are under way on its channel; returns when the DIMM takes them from the memory controller.
     #[inline]
-    pub fn write(&mut self, address: u64, at: Time, queued: u32) -> Time {
+    pub fn write(&mut self, address: u64, at: Time, in_flight: u32) -> Time {
         self.counters.writes += 1;
         let (xpline, piece) = self.split(address);
         let at = self.link_in.max(at);
@@ -98,7 +99,7 @@ impl OptaneDimm {
                 self.counters.buffer_hits += 1;
                 self.buffer.touch(slot);
                 let partial = self.buffer.entry(slot).dirty != 0;
-                let taken = if partial && self.contention.displaces_write(queued) {
+                let taken = if partial && self.contention.displaces_write(in_flight) {
                     self.write_back(slot, at).map_or(at, |turn| turn.port)
                 } else {
                     at
@@ -245,8 +246,8 @@ impl Law {
     }
 
     #[inline]
-    fn chance(&mut self, queued: u32) -> u32 {
-        self.average = self.average + queued - self.average / AVERAGED;
+    fn chance(&mut self, in_flight: u32) -> u32 {
+        self.average = self.average + in_flight - self.average / AVERAGED;
         self.chance[((self.average / AVERAGED) as usize).min(self.chance.len() - 1)]
     }
 }
@@ -272,14 +273,14 @@ impl Contention {
     }
 
     #[inline]
-    fn displaces_read(&mut self, queued: u32) -> bool {
-        let chance = self.read.chance(queued);
+    fn displaces_read(&mut self, in_flight: u32) -> bool {
+        let chance = self.read.chance(in_flight);
         self.draw(chance)
     }
 
     #[inline]
-    fn displaces_write(&mut self, queued: u32) -> bool {
-        let chance = self.write.chance(queued);
+    fn displaces_write(&mut self, in_flight: u32) -> bool {
+        let chance = self.write.chance(in_flight);
         self.draw(chance)
     }
 }

@@ -124,11 +124,11 @@ impl Machine {
     fn commit_nt_store(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
         let line = head.address / LINE;
         let state = &self.cores[core];
-        if state.combining.under_way(line, now).is_some() {
+        if state.fills.under_way(line, now).is_some() {
             // The line is on its way to memory: the buffers drain before it can be written again.
-            return Outcome::Retry(state.combining.all_done());
+            return Outcome::Retry(state.fills.all_done());
         }
-        let (slot, free) = state.combining.first_free();
+        let (slot, free) = state.fills.first_free();
         if free > now {
             return Outcome::Retry(free);
         }
@@ -140,7 +140,7 @@ impl Machine {
         let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
         self.count_nt_store(head);
         let state = &mut self.cores[core];
-        state.combining.occupy(slot, line, accepted);
+        state.fills.occupy(slot, line, accepted);
         state.accepted = state.accepted.max(accepted);
         // A store to the same line right behind it is combined in the buffer.
         if let Some(&next) = state.store_buffer.get(1)
@@ -162,12 +162,12 @@ impl Machine {
     #[inline]
     fn commit_flush(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
         let line = head.address / LINE;
-        let (slot, free) = self.cores[core].combining.first_free();
+        let (slot, free) = self.cores[core].fills.first_free();
         if free > now {
             return Outcome::Retry(free);
         }
         self.counted.flushes += 1;
-        let dirty = if head.kind == OpKind::Clwb {
+        let dirty = if head.kind == OpKind::Clwb && self.timing.clwb_keeps_line {
             self.caches.write_back(core, line)
         } else {
             self.caches.drop_line(core, line)
@@ -178,7 +178,7 @@ impl Machine {
         let arrival = now + self.timing.request;
         let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
         let state = &mut self.cores[core];
-        state.combining.occupy(slot, line, accepted);
+        state.fills.occupy(slot, line, accepted);
         state.accepted = state.accepted.max(accepted);
         // clflush, unlike clflushopt and clwb, is ordered against the next of its kind.
         Outcome::Done(if head.kind == OpKind::Clflush { accepted } else { now + self.timing.flush_interval })

@@ -53,7 +53,6 @@ pub struct Core {
     pub store_buffer: VecDeque<Commit>,
     /// Stores at the head of the buffer that have asked for their line.
     pub owned: usize,
-    pub combining: Pending,
     /// Fences in the store buffer.
     pub fences: u32,
     /// Whether the commit engine is scheduled.
@@ -73,7 +72,6 @@ impl Core {
             fills: Pending::new(core.fill_buffers),
             store_buffer: VecDeque::with_capacity(core.store_buffer as usize),
             owned: 0,
-            combining: Pending::new(core.wc_buffers),
             fences: 0,
             committing: false,
             accepted: 0,

@@ -128,8 +128,10 @@ impl Machine {
                 match op.kind {
                     OpKind::Load => _ = self.caches.access(core, line, false, &mut dropped),
                     OpKind::Store | OpKind::LockedRmw => _ = self.caches.access(core, line, true, &mut dropped),
-                    OpKind::Clwb => _ = self.caches.write_back(core, line),
-                    OpKind::Clflush | OpKind::ClflushOpt | OpKind::NtStore => _ = self.caches.drop_line(core, line),
+                    OpKind::Clwb if self.timing.clwb_keeps_line => _ = self.caches.write_back(core, line),
+                    OpKind::Clwb | OpKind::Clflush | OpKind::ClflushOpt | OpKind::NtStore => {
+                        _ = self.caches.drop_line(core, line);
+                    }
                     _ => {}
                 }
                 dropped = WriteBacks::default();

@@ -31,11 +31,8 @@ impl Channel {
     /// A read that arrives `at`; returns when its data leave the memory controller.
     #[inline]
     pub fn read(&mut self, address: u64, at: Time) -> Time {
-        while self.reads.front().is_some_and(|&done| done <= at) {
-            self.reads.pop_front();
-        }
-        let queued = self.reads.len();
-        let done = self.dimm.read(address, at, queued as u32 + 1);
+        let queued = self.in_flight(at);
+        let done = self.dimm.read(address, at, queued);
         self.reads.push_back(done);
         self.rpq_occupancy_ps += done - at;
         done
@@ -57,9 +54,18 @@ impl Channel {
         at
     }
 
+    /// Reads and writes under way on this channel, the one that arrives `at` included.
+    #[inline]
+    fn in_flight(&mut self, at: Time) -> u32 {
+        while self.reads.front().is_some_and(|&done| done <= at) {
+            self.reads.pop_front();
+        }
+        self.reads.len() as u32 + self.wpq.occupancy(at) + 1
+    }
+
     #[inline]
     fn enqueue(&mut self, core: Option<usize>, address: u64, at: Time) {
-        let queued = self.wpq.occupancy(at) + 1;
+        let queued = self.in_flight(at);
         let departure = self.dimm.write(address, at.max(self.wpq.last_departure()), queued);
         self.wpq.push(core, departure);
         self.wpq_occupancy_ps += departure - at;

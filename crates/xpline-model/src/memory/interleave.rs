@@ -6,12 +6,14 @@ use crate::platform::Interleave as Parameters;
 #[derive(Clone, Copy, Debug)]
 pub struct Interleave {
     dimms: u64,
+    /// Whether a DIMM numbers its own bytes from 0 on; if not, it sees addresses as they are (and chooses banks by their bits).
+    compact: bool,
     shift: u32,
 }
 
 impl Interleave {
-    pub fn new(parameters: &Parameters) -> Self {
-        Self { dimms: u64::from(parameters.dimms), shift: parameters.granularity.trailing_zeros() }
+    pub fn new(parameters: &Parameters, compact: bool) -> Self {
+        Self { compact, dimms: u64::from(parameters.dimms), shift: parameters.granularity.trailing_zeros() }
     }
 
     /// (DIMM, address on the DIMM)
@@ -21,6 +23,9 @@ impl Interleave {
             return (0, address);
         }
         let chunk = address >> self.shift;
+        if !self.compact {
+            return ((chunk % self.dimms) as usize, address);
+        }
         let within = address & ((1 << self.shift) - 1);
         ((chunk % self.dimms) as usize, (chunk / self.dimms) << self.shift | within)
     }

@@ -5,7 +5,7 @@ mod interleave;
 mod wpq;
 
 use crate::counters::DimmCounters;
-use crate::platform::Platform;
+use crate::platform::{Memory as Kind, Platform};
 use crate::time::Time;
 use channel::Channel;
 use interleave::Interleave;
@@ -18,7 +18,7 @@ pub struct Memory {
 impl Memory {
     pub fn new(platform: &Platform) -> Self {
         Self {
-            interleave: Interleave::new(&platform.interleave),
+            interleave: Interleave::new(&platform.interleave, matches!(platform.memory, Kind::Optane(_))),
             channels: (0..platform.interleave.dimms).map(|_| Channel::new(platform)).collect(),
         }
     }

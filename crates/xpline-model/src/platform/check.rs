@@ -88,7 +88,6 @@ impl Check<'_> {
             "more than there are banks",
             &format!("at most dram.ranks x dram.banks = {banks}"),
         )?;
-        self.multiple("dram.row", dram.row, dram.open_span, "dram.open_span")?;
         self.at_least("dram.tras", dram.tras, "dram.trcd", dram.trcd)?;
         self.at_least("dram.trefi", dram.trefi, "dram.trfc", dram.trfc)
     }

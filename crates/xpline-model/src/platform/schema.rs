@@ -6,7 +6,7 @@
 use super::error::PlatformError;
 use super::key::{Key, Node, Provenance, Reader, Section, join, section};
 use super::unit::{
-    Any, Bytes, Count, Duration, Factor, Frequency, GIB, Grained, KIB, MIB, Power, Scalar, Text, Unit, choice,
+    Any, Bytes, Count, Duration, Factor, Flag, Frequency, GIB, Grained, KIB, MIB, Power, Scalar, Text, Unit, choice,
 };
 use crate::time::{MICROSECOND as US, NANOSECOND as NS};
 
@@ -103,10 +103,8 @@ section! {
         stride_overhead: Count in 0..=10_000,
         /// Reorder buffer, in micro-ops.
         window: Count in 1..=4096,
-        /// Line fill buffers: L1d misses in flight.
+        /// Line fill buffers: L1d misses, and lines that ntstores and flushes send to memory, in flight.
         fill_buffers: Count in 1..=256,
-        /// Write-combining buffers: lines of ntstores in flight.
-        wc_buffers: Count in 1..=256,
         /// Store buffer: stores that wait after they retire.
         store_buffer: Count in 1..=1024,
         /// Entries at the head of the store buffer whose stores may ask for their line early.
@@ -119,6 +117,8 @@ section! {
         nt_latency: Duration in 0..=US,
         /// Time in which one clwb or clflush of a dirty line commits.
         flush_interval: Duration in 1..=US,
+        /// Whether clwb keeps the line in the caches; the architecture allows both.
+        clwb_keeps_line: Flag in Any,
         /// Cost of a fence on its own.
         fence: Duration in 0..=US,
         /// Cost of a serialising clock reading.
@@ -273,7 +273,7 @@ section! {
         read_interval: Duration in 1..=100 * US,
         /// Time between two line writes of a DIMM at the reference power.
         write_interval: Duration in 1..=100 * US,
-        /// Time that one line read takes from the writes.
+        /// Time that one 64 B read takes from the writes.
         read_cost_on_writes: Duration in 0..=100 * US,
     }
 }
@@ -299,8 +299,6 @@ section! {
         ranks: Count in 1..=16,
         /// Banks of a rank.
         banks: Count in (1..=256).power_of_two(),
-        /// Bytes of an open row across the devices of a rank.
-        row: Bytes in (KIB..=64 * KIB).power_of_two(),
         /// Million transfers of 8 B a second.
         speed: Count in 100..=20_000,
         /// Read command to first data (CL).
@@ -325,10 +323,12 @@ section! {
         write_gap: Duration in 0..=US,
         /// Time for which other writes may pass one whose bank is busy.
         write_lookahead: Duration in 0..=100 * US,
-        /// Bytes of a channel's addresses, in a row, that find the row open.
+        /// Bytes of addresses that find one row open.
         open_span: Bytes in (64..=64 * KIB).power_of_two(),
         /// Banks that neighbouring spans take turns on.
         low_banks: Count in (1..=256).power_of_two(),
+        /// Bytes of addresses after which the other banks take their turn.
+        high_bank_span: Bytes in (4 * KIB..=GIB).power_of_two(),
         /// Time in the memory controller, both ways together.
         controller: Duration in 0..=US,
     }
