@@ -271,5 +271,5 @@ fn the_key_table_has_every_value_of_a_platform_with_its_meaning() {
         }
     }
     let lines = keys.iter().find(|key| key.path == "optane.xpbuffer.line").unwrap();
-    assert_eq!(lines.allowed, "a size from 64B to 4KiB, a power of two");
+    assert_eq!(lines.allowed, "a size from 64B to 512B, a power of two");
 }

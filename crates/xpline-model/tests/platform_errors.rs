@@ -213,8 +213,8 @@ fn values_that_contradict_each_other() {
                 "x.toml:5: imc.wpq_per_core = 33 is more than the queue holds; allowed: at most imc.wpq = 32",
             ),
             (
-                "interleave.granularity = \"256B\"\noptane.xpbuffer.line = \"1KiB\"\n",
-                "x.toml:4: interleave.granularity = \"256B\" is not a multiple of 1KiB; allowed: a multiple of optane.xpbuffer.line = 1KiB",
+                "interleave.granularity = \"256B\"\noptane.xpbuffer.line = \"512B\"\n",
+                "x.toml:4: interleave.granularity = \"256B\" is not a multiple of 512B; allowed: a multiple of optane.xpbuffer.line = 512B",
             ),
             (
                 "optane.ait = { page = \"4KiB\", ways = 4, cache = \"20KiB\" }\n",
@@ -271,7 +271,7 @@ fn overrides() {
             ),
             (
                 "optane.xpbuffer.line=100B",
-                "--set: optane.xpbuffer.line = 100B is not a power of two; allowed: a size from 64B to 4KiB, a power of two",
+                "--set: optane.xpbuffer.line = 100B is not a power of two; allowed: a size from 64B to 512B, a power of two",
             ),
             (
                 "optane.xpbuffer.lines=",

@@ -228,7 +228,7 @@ section! {
         /// Lines that the XPBuffer holds.
         lines: Count in 1..=32_768,
         /// Bytes of a line, which the media read and write at once (the XPLine).
-        line: Bytes in (64..=4 * KIB).power_of_two(),
+        line: Bytes in (64..=512).power_of_two(),
         /// Time from a request's arrival at the DIMM to its data when the line is buffered.
         hit_latency: Duration in 1..=10 * US,
         /// Oldest lines among which the next to leave is chosen, by which can leave first.
