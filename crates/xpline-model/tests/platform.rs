@@ -198,6 +198,15 @@ fn dotted_keys_inline_tables_and_sections_are_the_same_thing() {
 }
 
 #[test]
+fn a_description_is_told_whole() {
+    let long = "memory ".repeat(40);
+    let text = format!("name = \"x\"\ndescription = \"{long}\"\nextends = \"optane\"\n");
+    let platform = load(&[("x.toml", &text)], "x.toml", &[]).unwrap();
+    assert_eq!(platform.description, long);
+    assert_eq!(entry(&platform, "description").value, format!("\"{long}\""));
+}
+
+#[test]
 fn name_and_description_are_not_handed_down() {
     let text = "extends = \"optane\"\nname = \"x\"\n";
     assert_eq!(

@@ -139,6 +139,14 @@ fn values_that_a_key_cannot_take() {
                 "x.toml:4: core.count = 99999999999999999999 is more than allowed; allowed: a whole number from 1 to 256",
             ),
             (
+                "core.count = -99999999999999999999\n",
+                "x.toml:4: core.count = -99999999999999999999 is less than allowed; allowed: a whole number from 1 to 256",
+            ),
+            (
+                "l1d.hit = \"a very long text, longer than anyone would want to read again in a message\"\n",
+                "x.toml:4: l1d.hit = \"a very long text, longer than anyone would want to read aga... is not a time; allowed: a time from 1ps to 1us",
+            ),
+            (
                 "core.count = 1.5\n",
                 "x.toml:4: core.count = 1.5 is not whole; allowed: a whole number from 1 to 256",
             ),

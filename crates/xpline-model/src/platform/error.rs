@@ -79,7 +79,7 @@ pub enum PlatformError {
 
 /// A value that its key cannot take.
 #[derive(Debug, thiserror::Error)]
-#[error("{origin}: {key} = {value} is {problem}; allowed: {allowed}")]
+#[error("{origin}: {key} = {} is {problem}; allowed: {allowed}", quoted(.value))]
 pub struct BadValue {
     pub origin: Origin,
     pub key: String,
@@ -91,6 +91,16 @@ pub struct BadValue {
 impl From<BadValue> for PlatformError {
     fn from(bad: BadValue) -> Self {
         Self::BadValue(Box::new(bad))
+    }
+}
+
+/// The start of a value, enough to recognise it by.
+fn quoted(value: &str) -> String {
+    const LONGEST: usize = 60;
+    let line = value.lines().next().unwrap_or_default();
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.into(),
     }
 }
 

@@ -9,9 +9,6 @@ use super::error::{Origin, PlatformError};
 use super::key::{Written, join};
 use super::unit::Scalar;
 
-/// Longest value that a message quotes whole.
-const QUOTED: usize = 60;
-
 /// One file: its keys and values.
 pub struct Source {
     pub file: String,
@@ -48,7 +45,7 @@ impl Source {
                 } else {
                     let written = Written {
                         scalar: scalar(value.get_ref()),
-                        text: quoted(&text[value.span()]),
+                        text: text[value.span()].into(),
                         source: comment(text, key.span(), value.span()),
                         origin,
                     };
@@ -68,7 +65,7 @@ pub fn override_value(text: &str) -> Written {
     };
     Written {
         scalar,
-        text: quoted(text),
+        text: text.into(),
         source: None,
         origin: Origin::Override,
     }
@@ -77,10 +74,12 @@ pub fn override_value(text: &str) -> Written {
 fn scalar(value: &DeValue) -> Scalar {
     match value {
         DeValue::String(text) => Scalar::Text(text.to_string()),
-        // Beyond 64 bits is beyond every range, too.
-        DeValue::Integer(digits) => Scalar::Number(
-            i64::from_str_radix(digits.as_str(), digits.radix()).map_or(f64::INFINITY, |number| number as f64),
-        ),
+        DeValue::Integer(digits) => Scalar::Number(match i64::from_str_radix(digits.as_str(), digits.radix()) {
+            Ok(number) => number as f64,
+            // Beyond 64 bits is beyond every range, too.
+            Err(_) if digits.as_str().starts_with('-') => f64::NEG_INFINITY,
+            Err(_) => f64::INFINITY,
+        }),
         DeValue::Float(digits) => Scalar::Number(digits.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(flag) => Scalar::Flag(*flag),
         other => Scalar::Other(other.type_str()),
@@ -93,15 +92,6 @@ fn bare(key: &str) -> String {
         format!("{key:?}")
     } else {
         key.into()
-    }
-}
-
-/// A value as messages quote it.
-fn quoted(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(QUOTED) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line.into(),
     }
 }
 
