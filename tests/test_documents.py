@@ -1,0 +1,35 @@
+"""What the documents show works: every `sh` block runs, and every link leads somewhere.
+
+Examples in Python are run by pytest itself (--doctest-glob). Blocks marked `console` show commands that need more than
+an installed xpline, such as a data set or a clone; they are not run.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+ids = [str(document.relative_to(ROOT)) for document in DOCUMENTS]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=ids)
+def test_the_commands_run(document, tmp_path):
+    blocks = re.findall(r"^```sh\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
+    script = "set -eu\n" + "\n".join(blocks)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(
+        ["bash"], input=script, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=ids)
+def test_the_links_lead_somewhere(document):
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text())
+    dead = [link for link in links if "://" not in link and not (document.parent / link).exists()]
+    assert not dead
