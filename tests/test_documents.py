@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from xpline import table
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 ids = [str(document.relative_to(ROOT)) for document in DOCUMENTS]
@@ -33,3 +35,9 @@ def test_the_links_lead_somewhere(document):
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text())
     dead = [link for link in links if "://" not in link and not (document.parent / link).exists()]
     assert not dead
+
+
+def test_the_reference_names_every_column_of_the_table():
+    rows = (ROOT / "docs/reference/table.md").read_text().splitlines()
+    cells = [row.split("|")[1] for row in rows if row.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(table.COLUMNS)

@@ -17,3 +17,8 @@ pub use op::{Op, OpKind};
 pub use platform::{Platform, PlatformError};
 pub use program::Program;
 pub use time::{MICROSECOND, NANOSECOND, Time};
+
+/// The examples of the document are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/embed.md")]
+struct Embedding;
