@@ -69,8 +69,20 @@ macro_rules! difference {
     };
 }
 
-difference!(CoreCounters { loads, stores, nt_stores, flushes, fences, bytes_loaded, bytes_stored });
-difference!(CacheCounters { hits, misses, dirty_evictions });
+difference!(CoreCounters {
+    loads,
+    stores,
+    nt_stores,
+    flushes,
+    fences,
+    bytes_loaded,
+    bytes_stored
+});
+difference!(CacheCounters {
+    hits,
+    misses,
+    dirty_evictions
+});
 difference!(DimmCounters {
     reads,
     writes,
@@ -93,7 +105,12 @@ impl Counters {
             l1d: self.l1d.since(&earlier.l1d),
             l2: self.l2.since(&earlier.l2),
             l3: self.l3.since(&earlier.l3),
-            dimms: self.dimms.iter().zip(&earlier.dimms).map(|(now, then)| now.since(then)).collect(),
+            dimms: self
+                .dimms
+                .iter()
+                .zip(&earlier.dimms)
+                .map(|(now, then)| now.since(then))
+                .collect(),
             media_line_bytes: self.media_line_bytes,
         }
     }

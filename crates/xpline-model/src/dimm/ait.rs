@@ -11,7 +11,11 @@ const EMPTY: u32 = u32::MAX;
 
 impl AitCache {
     pub fn new(pages: u64, ways: u32) -> Self {
-        Self { tags: vec![EMPTY; pages as usize], sets: pages / u64::from(ways), ways: ways as usize }
+        Self {
+            tags: vec![EMPTY; pages as usize],
+            sets: pages / u64::from(ways),
+            ways: ways as usize,
+        }
     }
 
     /// Look a page up and keep it: true if it was cached.

@@ -43,7 +43,10 @@ struct Row {
     ready: Time,
 }
 
-const CLOSED: Row = Row { span: u64::MAX, ready: 0 };
+const CLOSED: Row = Row {
+    span: u64::MAX,
+    ready: 0,
+};
 
 impl DramDimm {
     pub fn new(dram: &Dram) -> Self {
@@ -52,7 +55,13 @@ impl DramDimm {
         let refresh = 1.0 + dram.trfc as f64 / dram.trefi as f64;
         let burst = (8e6 / f64::from(dram.speed) * refresh) as Time;
         Self {
-            banks: vec![Bank { opened: [CLOSED; GATHERED], free: 0 }; banks as usize],
+            banks: vec![
+                Bank {
+                    opened: [CLOSED; GATHERED],
+                    free: 0
+                };
+                banks as usize
+            ],
             bus: 0,
             span_shift: dram.open_span.trailing_zeros(),
             low_banks: u64::from(dram.low_banks),

@@ -28,14 +28,15 @@ struct Bank {
 impl Media {
     pub fn new(optane: &Optane) -> Self {
         let media = &optane.media;
+        let (read_interval, write_interval) = intervals(optane);
         Self {
             banks: vec![Bank::default(); media.banks as usize],
             read_port: 0,
             write_port: 0,
-            read_interval: media.read_interval,
+            read_interval,
             read_latency: media.read_latency,
             read_busy: media.read_busy,
-            write_interval: write_interval(optane),
+            write_interval,
             write_busy: media.write_busy,
             read_cost_on_writes: media.read_cost_on_writes,
             page_shift: (optane.ait.page / optane.xpbuffer.line).trailing_zeros(),
@@ -104,14 +105,23 @@ pub struct WriteTurn {
     pub taken: Time,
 }
 
-/// Time between two line writes that the power budget allows, but no less than the media's own.
+/// Times between two line reads and between two line writes that the power budget allows, but no less than the media's own.
 ///
-/// Law: the power above `idle` goes into writes, so the rate is proportional to (budget - idle).
-fn write_interval(optane: &Optane) -> Time {
+/// Law: the power above `idle` goes into reads or writes, so their rates are proportional to (budget - idle).
+/// A budget below the least that the firmware takes leaves the reference in force.
+fn intervals(optane: &Optane) -> (Time, Time) {
     let power = &optane.power;
     let media = &optane.media;
+    let budget = if power.budget < power.least {
+        power.reference
+    } else {
+        power.budget
+    };
     let nominal = f64::from(power.reference.saturating_sub(power.idle));
-    let granted = f64::from(power.budget.saturating_sub(power.idle).max(1));
-    let by_power = media.write_interval as f64 * nominal / granted;
-    (by_power as Time).max(power.write_floor)
+    let granted = f64::from(budget.saturating_sub(power.idle).max(1));
+    let scaled = |interval: Time| (interval as f64 * nominal / granted) as Time;
+    (
+        scaled(media.read_interval).max(power.read_floor),
+        scaled(media.write_interval).max(power.write_floor),
+    )
 }

@@ -168,7 +168,11 @@ impl OptaneDimm {
     fn victim(&self, now: Time) -> usize {
         let media = &self.media;
         self.buffer.victim(self.lookahead, now, |entry| {
-            if entry.dirty == 0 { entry.leaves_at } else { media.could_write_at(entry.xpline) }
+            if entry.dirty == 0 {
+                entry.leaves_at
+            } else {
+                media.could_write_at(entry.xpline)
+            }
         })
     }
 
@@ -206,7 +210,11 @@ impl OptaneDimm {
     }
 
     pub fn counters(&self) -> DimmCounters {
-        DimmCounters { media_reads: self.media.reads, media_writes: self.media.writes, ..self.counters }
+        DimmCounters {
+            media_reads: self.media.reads,
+            media_writes: self.media.writes,
+            ..self.counters
+        }
     }
 
     /// Written 64 B pieces not yet on the media.

@@ -110,7 +110,11 @@ impl XpBuffer {
             self.unlink(slot);
         }
         let bucket = self.bucket(xpline);
-        self.entries[slot] = Entry { xpline, chain: self.heads[bucket], ..Entry::default() };
+        self.entries[slot] = Entry {
+            xpline,
+            chain: self.heads[bucket],
+            ..Entry::default()
+        };
         self.heads[bucket] = slot as u16;
         self.link_newest(slot);
         &mut self.entries[slot]
@@ -118,7 +122,10 @@ impl XpBuffer {
 
     /// Lines that hold written pieces not yet sent to the media.
     pub fn dirty_pieces(&self) -> u64 {
-        self.entries[..self.used].iter().map(|e| u64::from(e.dirty.count_ones())).sum()
+        self.entries[..self.used]
+            .iter()
+            .map(|e| u64::from(e.dirty.count_ones()))
+            .sum()
     }
 
     #[inline]
@@ -180,7 +187,10 @@ mod tests {
         buffer.touch(five);
         let victim = buffer.victim(2, 0, |_| 0);
         assert_eq!(buffer.entry(victim).xpline, 6);
-        assert_eq!(buffer.victim(2, 0, |entry| if entry.xpline == 6 { 10 } else { 5 }), five);
+        assert_eq!(
+            buffer.victim(2, 0, |entry| if entry.xpline == 6 { 10 } else { 5 }),
+            five
+        );
         buffer.replace(victim, 7);
         assert_eq!(buffer.find(6), None);
         assert!(buffer.find(5).is_some() && buffer.find(7).is_some());

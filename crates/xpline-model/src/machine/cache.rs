@@ -103,7 +103,10 @@ impl Cache {
             self.occupied += 1;
             return None;
         }
-        Some(Victim { line: u64::from(old & !DIRTY), dirty: old & DIRTY != 0 })
+        Some(Victim {
+            line: u64::from(old & !DIRTY),
+            dirty: old & DIRTY != 0,
+        })
     }
 
     /// Take the line out; `Some(dirty)` if it was here.

@@ -96,7 +96,11 @@ impl Machine {
         let found = self.caches.access(core, line, true, &mut evicted);
         self.write_evicted(&evicted, now);
         let done = self.fetch(core, address, found, slot, now);
-        let filling = if found == Found::L1 { self.cores[core].fills.under_way(line, now) } else { None };
+        let filling = if found == Found::L1 {
+            self.cores[core].fills.under_way(line, now)
+        } else {
+            None
+        };
         Ok(filling.map_or(done, |filled| filled.max(done)))
     }
 
@@ -181,7 +185,11 @@ impl Machine {
         state.fills.occupy(slot, line, accepted);
         state.accepted = state.accepted.max(accepted);
         // clflush, unlike clflushopt and clwb, is ordered against the next of its kind.
-        Outcome::Done(if head.kind == OpKind::Clflush { accepted } else { now + self.timing.flush_interval })
+        Outcome::Done(if head.kind == OpKind::Clflush {
+            accepted
+        } else {
+            now + self.timing.flush_interval
+        })
     }
 
     /// Take the head out of the store buffer, and wake whoever waits for the room.

@@ -58,8 +58,11 @@ impl Machine {
             Held::Missed(op, found) => return self.issue_miss(core, op, found, now),
             Held::Admitted(op) => op,
             Held::Fresh(op) => {
-                let micro_ops =
-                    if op.kind == OpKind::Compute { u64::from(op.size) } else { self.timing.op_micro_ops };
+                let micro_ops = if op.kind == OpKind::Compute {
+                    u64::from(op.size)
+                } else {
+                    self.timing.op_micro_ops
+                };
                 let room = self.cores[core].window.admit(micro_ops, now);
                 if room > now {
                     return Outcome::Later(room, Held::Admitted(op));
@@ -96,7 +99,10 @@ impl Machine {
         self.write_evicted(&evicted, now);
         if found == Found::L1 {
             let hit = now + self.timing.l1d_hit;
-            let done = self.cores[core].fills.under_way(line, now).map_or(hit, |filled| filled.max(hit));
+            let done = self.cores[core]
+                .fills
+                .under_way(line, now)
+                .map_or(hit, |filled| filled.max(hit));
             self.cores[core].window.load_completes(done);
             return Outcome::Next(now + self.timing.op_interval);
         }
@@ -120,7 +126,12 @@ impl Machine {
         if state.store_buffer.len() == self.timing.store_buffer {
             return Outcome::Wait(Waiting::StoreBuffer, Held::Admitted(op));
         }
-        state.store_buffer.push_back(Commit { kind: op.kind, address: op.addr, bytes: op.size, owned_at: None });
+        state.store_buffer.push_back(Commit {
+            kind: op.kind,
+            address: op.addr,
+            bytes: op.size,
+            owned_at: None,
+        });
         state.fences += u32::from(op.kind == OpKind::Sfence);
         let idle = !state.committing;
         if idle {

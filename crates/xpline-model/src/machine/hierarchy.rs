@@ -96,7 +96,13 @@ impl Hierarchy {
         {
             // The L2 holds every line of its L1d, so a line leaves both.
             let dirty = private.l1d.remove(victim.line).unwrap_or(false) || victim.dirty;
-            self.into_l3(Victim { line: victim.line, dirty }, out);
+            self.give_to_l3(
+                Victim {
+                    line: victim.line,
+                    dirty,
+                },
+                out,
+            );
         }
         self.fill_l1d(core, line, write);
         found
@@ -115,7 +121,7 @@ impl Hierarchy {
     }
 
     #[inline]
-    fn into_l3(&mut self, victim: Victim, out: &mut WriteBacks) {
+    fn give_to_l3(&mut self, victim: Victim, out: &mut WriteBacks) {
         if victim.dirty {
             self.l2_counters.dirty_evictions += 1;
         }

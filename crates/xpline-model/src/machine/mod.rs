@@ -16,12 +16,12 @@ mod window;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use self::core::{Core, Waiting};
 use crate::counters::{CoreCounters, Counters};
 use crate::memory::Memory;
 use crate::platform::Platform;
 use crate::program::Program;
 use crate::time::Time;
-use self::core::{Core, Waiting};
 use hierarchy::{Hierarchy, WriteBacks};
 use timing::Timing;
 
@@ -95,7 +95,12 @@ impl Machine {
     /// # Panics
     /// If there are more programs than cores.
     pub fn advance<P: Program>(&mut self, programs: &mut [P], until: Time) -> bool {
-        assert!(programs.len() <= self.cores.len(), "{} programs on {} cores", programs.len(), self.cores.len());
+        assert!(
+            programs.len() <= self.cores.len(),
+            "{} programs on {} cores",
+            programs.len(),
+            self.cores.len()
+        );
         while self.started < programs.len() {
             self.schedule(self.now, Agent::Front(self.started as u16));
             self.started += 1;

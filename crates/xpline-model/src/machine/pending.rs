@@ -12,7 +12,10 @@ const NO_LINE: u64 = u64::MAX;
 
 impl Pending {
     pub fn new(slots: u32) -> Self {
-        Self { lines: vec![NO_LINE; slots as usize], done: vec![0; slots as usize] }
+        Self {
+            lines: vec![NO_LINE; slots as usize],
+            done: vec![0; slots as usize],
+        }
     }
 
     /// The slot that is or becomes free first, and when.
@@ -37,7 +40,10 @@ impl Pending {
     #[inline]
     pub fn under_way(&self, line: u64, now: Time) -> Option<Time> {
         let slots = self.lines.iter().zip(&self.done);
-        slots.filter(|&(&pending, &done)| pending == line && done > now).map(|(_, &done)| done).max()
+        slots
+            .filter(|&(&pending, &done)| pending == line && done > now)
+            .map(|(_, &done)| done)
+            .max()
     }
 
     /// When everything under way has completed.

@@ -13,7 +13,11 @@ pub struct Window {
 
 impl Window {
     pub fn new(size: u32) -> Self {
-        Self { size: u64::from(size), issued: 0, loads: VecDeque::with_capacity(size as usize) }
+        Self {
+            size: u64::from(size),
+            issued: 0,
+            loads: VecDeque::with_capacity(size as usize),
+        }
     }
 
     /// Make room for `micro_ops` more at `now`; returns when there is room.

@@ -60,7 +60,7 @@ impl Channel {
         while self.reads.front().is_some_and(|&done| done <= at) {
             self.reads.pop_front();
         }
-        self.reads.len() as u32 + self.wpq.occupancy(at) + 1
+        self.reads.len() as u32 + self.wpq.under_way(at) + 1
     }
 
     #[inline]

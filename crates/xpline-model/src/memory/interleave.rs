@@ -13,7 +13,11 @@ pub struct Interleave {
 
 impl Interleave {
     pub fn new(parameters: &Parameters, compact: bool) -> Self {
-        Self { compact, dimms: u64::from(parameters.dimms), shift: parameters.granularity.trailing_zeros() }
+        Self {
+            compact,
+            dimms: u64::from(parameters.dimms),
+            shift: parameters.granularity.trailing_zeros(),
+        }
     }
 
     /// (DIMM, address on the DIMM)
@@ -27,6 +31,9 @@ impl Interleave {
             return ((chunk % self.dimms) as usize, address);
         }
         let within = address & ((1 << self.shift) - 1);
-        ((chunk % self.dimms) as usize, (chunk / self.dimms) << self.shift | within)
+        (
+            (chunk % self.dimms) as usize,
+            (chunk / self.dimms) << self.shift | within,
+        )
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::time::Time;
 
-/// A ring of the times at which the entries leave the queue, oldest first.
+/// A ring of the times at which entries leave the queue, oldest first.
 struct Departures {
     times: Vec<Time>,
     next: usize,
@@ -12,7 +12,25 @@ struct Departures {
 
 impl Departures {
     fn new(size: u32) -> Self {
-        Self { times: vec![0; size as usize], next: 0 }
+        Self {
+            times: vec![0; size as usize],
+            next: 0,
+        }
+    }
+
+    /// Entries of the ring that have not left by `now`.
+    #[inline]
+    fn pending(&self, now: Time) -> u32 {
+        // Departures grow from the oldest to the newest entry of the ring.
+        let (newer, older) = self.times.split_at(self.next);
+        let left = older.partition_point(|&time| time <= now);
+        let waiting = older.len() - left;
+        let behind = if waiting == 0 {
+            newer.len() - newer.partition_point(|&time| time <= now)
+        } else {
+            newer.len()
+        };
+        (waiting + behind) as u32
     }
 
     /// When the oldest of the last `size` entries leaves: from then on there is room for another.
@@ -34,14 +52,20 @@ impl Departures {
 pub struct Wpq {
     all: Departures,
     per_core: Vec<Departures>,
+    /// Entries of the queue and what waits for room in it.
+    under_way: Departures,
     last_departure: Time,
 }
+
+/// Writes under way that are counted at most: every fill buffer of a large socket.
+const COUNTED: u32 = 1024;
 
 impl Wpq {
     pub fn new(entries: u32, per_core: u32, cores: u32) -> Self {
         Self {
             all: Departures::new(entries),
             per_core: (0..cores).map(|_| Departures::new(per_core)).collect(),
+            under_way: Departures::new(COUNTED),
             last_departure: 0,
         }
     }
@@ -68,21 +92,17 @@ impl Wpq {
     #[inline]
     pub fn push(&mut self, core: Option<usize>, departure: Time) {
         self.all.push(departure);
+        self.under_way.push(departure);
         if let Some(core) = core {
             self.per_core[core].push(departure);
         }
         self.last_departure = departure;
     }
 
-    /// Entries that have not left by `now`.
+    /// Writes that have not left by `now`, those that still wait for room in the queue included.
     #[inline]
-    pub fn occupancy(&self, now: Time) -> u32 {
-        // Departures grow from the oldest to the newest entry of the ring.
-        let (newer, older) = self.all.times.split_at(self.all.next);
-        let left = older.partition_point(|&time| time <= now);
-        let pending = older.len() - left
-            + if left == older.len() { newer.len() - newer.partition_point(|&time| time <= now) } else { newer.len() };
-        pending as u32
+    pub fn under_way(&self, now: Time) -> u32 {
+        self.under_way.pending(now)
     }
 }
 
@@ -97,9 +117,9 @@ mod tests {
         wpq.push(Some(0), 200);
         assert_eq!(wpq.room_at(0), 100);
         assert_eq!(wpq.room_at(1), 0);
-        assert_eq!(wpq.occupancy(99), 2);
-        assert_eq!(wpq.occupancy(100), 1);
-        assert_eq!(wpq.occupancy(200), 0);
+        assert_eq!(wpq.under_way(99), 2);
+        assert_eq!(wpq.under_way(100), 1);
+        assert_eq!(wpq.under_way(200), 0);
     }
 
     #[test]
@@ -110,6 +130,6 @@ mod tests {
         assert_eq!(wpq.room_at(2), 100);
         wpq.push(None, 300);
         assert_eq!(wpq.room_for_eviction(), 200);
-        assert_eq!(wpq.occupancy(150), 2);
+        assert_eq!(wpq.under_way(150), 2);
     }
 }

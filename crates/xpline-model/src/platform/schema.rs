@@ -269,7 +269,7 @@ section! {
         read_busy: Duration in 1..=100 * US,
         /// Time for which one line write keeps its bank from the next write.
         write_busy: Duration in 1..=100 * US,
-        /// Time between two line reads of a DIMM at full rate.
+        /// Time between two line reads of a DIMM at the reference power.
         read_interval: Duration in 1..=100 * US,
         /// Time between two line writes of a DIMM at the reference power.
         write_interval: Duration in 1..=100 * US,
@@ -287,6 +287,10 @@ section! {
         reference: Power in 1_000..=100_000,
         /// Power that a DIMM draws without writing.
         idle: Power in 0..=100_000,
+        /// Least budget that the firmware takes; below it the reference stays in force.
+        least: Power in 1_000..=100_000,
+        /// Shortest time between two line reads, whatever the budget.
+        read_floor: Duration in 1..=100 * US,
         /// Shortest time between two line writes, whatever the budget.
         write_floor: Duration in 1..=100 * US,
     }
