@@ -1,0 +1,115 @@
+"""Cases: an experiment's point on a named platform, run once however many rows, claims or figures ask for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from xpline import bench
+from xpline.errors import XplineError
+from xpline.platform import Platform
+
+Row = dict[str, Any]
+
+#: The platforms that cases name.
+NAMES = ("optane", "optane-ni", "dram")
+
+
+@dataclass(frozen=True, order=True)
+class Case:
+    """One simulation: a platform by name, the overrides put on it, and a point (as canonical JSON, so that equal
+    points compare and hash as equal). Made by :func:`case`."""
+
+    platform: str
+    overrides: tuple[str, ...]
+    point: str
+
+
+def case(platform: str, point: dict[str, Any], overrides: tuple[str, ...] = ()) -> Case:
+    """A case from a point given as a dictionary.
+
+    >>> case("dram", {"op": "load", "experiment": "latency"}).point
+    '{"experiment": "latency", "op": "load"}'
+    """
+    return Case(platform, overrides, json.dumps(point, sort_keys=True))
+
+
+class Platforms:
+    """The platforms that cases name, as the user wants them: from other files, or with values overridden.
+
+    ``files`` puts a platform file in place of a name; ``overrides`` go on top of every platform that has the key,
+    and win over those of a case.
+
+    >>> platforms = Platforms({"optane.xpbuffer.lines": "128"})
+    >>> platforms.parameter("optane-ni", "optane.xpbuffer.lines")
+    '128'
+    """
+
+    def __init__(
+        self, overrides: Mapping[str, object] | None = None, files: Mapping[str, str] | None = None
+    ) -> None:
+        self._files = dict(files or {})
+        for name in self._files:
+            if name not in NAMES:
+                raise XplineError(f"--platform {name}={self._files[name]}: NAME is one of {', '.join(NAMES)}")
+        self._overrides = dict(overrides or {})
+        self._loaded: dict[Any, Platform] = {}
+        self._fingerprints: dict[Any, str] = {}
+        for key, value in self._overrides.items():
+            if not any(key in self._keys(name) for name in NAMES):
+                self._load(NAMES[0], {key: value})  # raises, and says what is wrong
+
+    def of(self, case: Case) -> Platform:
+        """The platform that a case runs on."""
+        keys = self._keys(case.platform)
+        own = dict(override.split("=", 1) for override in case.overrides)
+        asked = {key: value for key, value in self._overrides.items() if key in keys}
+        return self._load(case.platform, own | asked)
+
+    def fingerprint(self, case: Case) -> str:
+        """A digest of every value of the platform that a case runs on."""
+        which = (case.platform, case.overrides)
+        if which not in self._fingerprints:
+            values = [(entry.key, entry.value) for entry in self.of(case).show()]
+            self._fingerprints[which] = hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
+        return self._fingerprints[which]
+
+    def parameter(self, name: str, key: str) -> str:
+        """One value of a named platform, as its file writes it."""
+        return self.of(case(name, {}))[key].value.strip('"')
+
+    def _keys(self, name: str) -> set[str]:
+        return {entry.key for entry in self._load(name, {}).show()}
+
+    def _load(self, name: str, overrides: Mapping[str, object]) -> Platform:
+        wanted = (name, tuple(sorted(overrides.items())))
+        if wanted not in self._loaded:
+            self._loaded[wanted] = Platform(self._files.get(name, name), set=overrides)
+        return self._loaded[wanted]
+
+
+def run(
+    cases: Iterable[Case],
+    platforms: Platforms,
+    jobs: int | None = None,
+    on_done: Callable[[Case, Row], None] | None = None,
+) -> dict[Case, Row]:
+    """Run every distinct case once; the rows, by case. ``on_done`` is called as each one finishes."""
+    by_platform: dict[tuple[str, tuple[str, ...]], list[Case]] = {}
+    for one in dict.fromkeys(cases):
+        by_platform.setdefault((one.platform, one.overrides), []).append(one)
+    rows: dict[Case, Row] = {}
+    for group in by_platform.values():
+        points = [json.loads(one.point) for one in group]
+
+        def done(index: int, row: Row, group: list[Case] = group) -> None:
+            if on_done:
+                on_done(group[index], row)
+
+        table = bench.run(platforms.of(group[0]), points, jobs=jobs, progress=done)
+        rows |= dict(zip(group, table.iter_rows(named=True), strict=True))
+    return rows
+

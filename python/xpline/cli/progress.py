@@ -1,0 +1,20 @@
+"""A progress bar for work that counts itself: so many done, of so many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from xpline.cli.output import terminal
+
+
+@contextmanager
+def counting(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left on standard error; what it yields takes how many are done, and of how many."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    left = TimeRemainingColumn(compact=True)
+    with Progress(*columns, left, console=terminal, transient=True, speed_estimate_period=120) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

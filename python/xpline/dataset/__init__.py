@@ -1,0 +1,28 @@
+"""The measurements of a real machine, published with the FAST'20 study of Optane, read in their own layout.
+
+A data set is a folder with ``data/bandwidth.csv``, ``data/flush.csv``, ``data/alignment.csv`` (the sweep) and
+``graphs/*.csv`` (what the figures of the paper show). Any subset of files and rows will do: what is there is used.
+
+    >>> from xpline import dataset  # doctest: +SKIP
+    >>> tables = dataset.read_tables("OptaneStudy")  # doctest: +SKIP
+    >>> plan = dataset.plan(tables)  # doctest: +SKIP
+    >>> sum(row.case is not None for row in plan)  # doctest: +SKIP
+"""
+
+from xpline.dataset.graphs import read_graph, read_scatter
+from xpline.dataset.medians import Measured, medians
+from xpline.dataset.plan import PlannedRow, plan
+from xpline.dataset.tables import CONFIGURATION, Tables, read_tables, select
+
+__all__ = [
+    "CONFIGURATION",
+    "Measured",
+    "PlannedRow",
+    "Tables",
+    "medians",
+    "plan",
+    "read_graph",
+    "read_scatter",
+    "read_tables",
+    "select",
+]

@@ -1,0 +1,110 @@
+"""From a row of the sweep to the experiment that repeats it on a modelled platform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xpline.cases import Case, case
+from xpline.dataset.tables import Tables
+
+#: The operations of the sweep in the words of the experiments.
+OPERATIONS = {"Load": "load", "NTStore": "ntstore", "Store": "store", "Store+Flush": "store+clwb"}
+
+#: The DIMMs a thread may touch, by ``alloc_type`` of alignment.csv.
+BINDINGS = ["shared-all", "own-all", "own-dimm", "shared-imc", "own-pair", "ni-shared-all", "ni-own-dimm"]
+
+
+@dataclass(frozen=True)
+class PlannedRow:
+    """A row of the data set with the case that predicts it, or the reason why there is none."""
+
+    file: str
+    key: str
+    case: Case | None
+    reason: str | None = None
+
+
+class _NotCoveredError(Exception):
+    """What a row needs that no platform or experiment has; the text is the reason shown."""
+
+
+def plan(tables: Tables) -> list[PlannedRow]:
+    """The case of every row, in the order of the tables; repeats of a configuration share one equal case."""
+    planned = []
+    for file, table in tables.items():
+        for row in table.iter_rows(named=True):
+            try:
+                planned.append(PlannedRow(file, row["__key__"], _CASES[file](row)))
+            except _NotCoveredError as reason:
+                planned.append(PlannedRow(file, row["__key__"], None, str(reason)))
+    return planned
+
+
+def _bandwidth(row: dict[str, str]) -> Case:
+    point = {"op": _one_of(OPERATIONS, row, "operation"), "size": _integer(row, "access_size")}
+    if row["task_type"] == "RandBW":
+        point["experiment"] = "random"
+    elif row["task_type"] == "StrideBW":
+        point |= {"experiment": "stride", "stride": _integer(row, "stride_size")}
+    else:
+        raise _NotCoveredError(f"task {row['task_type']} is not an experiment yet")
+    if row["local"] == "0":
+        raise _NotCoveredError(f"memory of the remote socket (media {row['media']}) is not a platform yet")
+    return _on_platform(row, _platform(row), point)
+
+
+def _flush(row: dict[str, str]) -> Case:
+    point = {
+        "experiment": "flush",
+        "pattern": _one_of({"0": "sequential", "1": "random"}, row, "op"),
+        "size": _integer(row, "access_size"),
+        "clwb": _integer(row, "clwb_size"),
+        "fence": _integer(row, "fence_size"),
+    }
+    return _on_platform(row, _platform(row), point)
+
+
+def _alignment(row: dict[str, str]) -> Case:
+    point = {
+        "experiment": "align",
+        "op": _one_of(OPERATIONS, row, "operation"),
+        "size": _integer(row, "access_size"),
+        "binding": _one_of({str(i): name for i, name in enumerate(BINDINGS)}, row, "alloc_type"),
+    }
+    if row["media"] != "lpmem":
+        raise _NotCoveredError(f"media {row['media']} has no platform with DIMMs to bind threads to yet")
+    return _on_platform(row, "optane", point)
+
+
+_CASES = {"bandwidth": _bandwidth, "flush": _flush, "alignment": _alignment}
+
+
+def _platform(row: dict[str, str]) -> str:
+    match row["media"], row["interleaving"]:
+        case "lpmem", "1":
+            return "optane"
+        case "lpmem", "0":
+            return "optane-ni"
+        case "ldram", _:
+            return "dram"
+    raise _NotCoveredError(f"media {row['media']} is not a platform yet")
+
+
+def _on_platform(row: dict[str, str], platform: str, point: dict[str, object]) -> Case:
+    """Add the threads and, on Optane, the power budget of the DIMM (``avgpower`` in mW; 0 marks DRAM)."""
+    milliwatts = _integer(row, "avgpower")
+    budget = platform != "dram" and milliwatts > 0
+    overrides = (f"optane.power.budget={milliwatts / 1000:g}W",) if budget else ()
+    return case(platform, point | {"threads": _integer(row, "threads")}, overrides)
+
+
+def _one_of(known: dict[str, str], row: dict[str, str], column: str) -> str:
+    if row[column] not in known:
+        raise _NotCoveredError(f"{column} {row[column]} is not known (known: {', '.join(known)})")
+    return known[row[column]]
+
+
+def _integer(row: dict[str, str], column: str) -> int:
+    if row[column] is None:
+        raise _NotCoveredError(f"{column} is empty")
+    return int(row[column])

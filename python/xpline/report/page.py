@@ -1,0 +1,70 @@
+"""From claims and figures to one self-contained HTML page."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import groupby
+
+import vl_convert as vlc
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from xpline import __version__
+from xpline.claims import Judged
+from xpline.figures import Figure
+from xpline.figures.figure import VL_VERSION
+
+
+def page(
+    claims: Sequence[Judged],
+    figures: Sequence[Figure],
+    summary: str,
+    platforms: Mapping[str, Sequence[tuple[str, ...]]],
+    measured: bool,
+) -> bytes:
+    """The page, as bytes of UTF-8; ``platforms`` are the entries of each, ``measured`` whether there was a data set.
+
+    The same input gives the same bytes: the page bears no date.
+    """
+    environment = Environment(
+        loader=PackageLoader("xpline.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["script_json"] = _script_json
+    shown = [claim for claim in claims if claim.status != "not covered yet"]
+    rest = sorted((claim for claim in claims if claim.status == "not covered yet"), key=lambda one: one.claim.source)
+    sources = {source: list(group) for source, group in groupby(rest, key=lambda one: one.claim.source)}
+    html = environment.get_template("page.html").render(
+        version=__version__,
+        summary=summary,
+        counts=Counter(claim.status for claim in shown),
+        claims=shown,
+        not_covered=sources,
+        figures=figures,
+        platforms={name: _sections(entries) for name, entries in platforms.items()},
+        measured=measured,
+        vega=Markup(_vega()),
+    )
+    return html.encode()
+
+
+def _sections(entries: Sequence[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+    """Entries by the part of the platform that they belong to: all of a key but its last word."""
+    sections: dict[str, list[tuple[str, ...]]] = {}
+    for entry in entries:
+        sections.setdefault(entry[0].rpartition(".")[0] or "platform", []).append(entry)
+    return sections
+
+
+@cache
+def _vega() -> str:
+    """The drawing library, to stand inside the page."""
+    bundle = vlc.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VL_VERSION)
+    return bundle.replace("</script", "<\\/script")
+
+
+def _script_json(value: object) -> Markup:
+    """JSON that may stand inside a script element."""
+    return Markup(json.dumps(value, sort_keys=True).replace("<", "\\u003c"))

@@ -1,0 +1,103 @@
+"""The published claims and figures, run again on the model: one call, one folder, one page.
+
+    >>> from xpline.reproduce import reproduce  # doctest: +SKIP
+    >>> outcome = reproduce("build/reproduce", dataset="OptaneStudy")  # doctest: +SKIP
+    >>> print(outcome.summary)  # doctest: +SKIP
+    31 of 38 covered claims hold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from xpline import table
+from xpline.cases import NAMES, Case, Platforms, Row, case, run
+from xpline.claims import Judged, judge, read_claims
+from xpline.figures import Figure, Measurements, draw_all, render
+from xpline.files import make_folder, replace_file
+from xpline.report import page
+from xpline.sweeps import Results, all_cases
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out: each claim with the model's value, the figures, and the page that shows them."""
+
+    claims: list[Judged]
+    figures: list[Figure]
+    index: Path
+
+    @property
+    def summary(self) -> str:
+        """How many of the claims that count hold."""
+        return summary(self.claims)
+
+
+def summary(claims: list[Judged]) -> str:
+    """How many of the claims that count hold, in words."""
+    counted = [one for one in claims if one.status in ("holds", "fails")]
+    return f"{sum(one.status == 'holds' for one in counted)} of {len(counted)} covered claims hold"
+
+
+def reproduce(
+    out: str | Path,
+    *,
+    dataset: str | Path | None = None,
+    platforms: Platforms | None = None,
+    jobs: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Reproduction:
+    """Run what the claims and figures need, judge, draw, and write ``index.html`` and its files to ``out``.
+
+    With ``dataset`` the measured points are drawn in the figures. Every file is made before the first is put in
+    place, and each is put in place whole. ``on_progress`` is told how many points are done, of how many.
+    """
+    out = Path(out)
+    measured = Measurements(dataset)
+    platforms = platforms or Platforms()
+    make_folder(out)
+    rows = _run(all_cases(), platforms, jobs, on_progress)
+    results = Results(rows, platforms)
+    claims = judge(read_claims(), results)
+    figures = draw_all(results, measured)
+    files = {"index.html": page(claims, figures, summary(claims), _platform_entries(platforms), bool(dataset))}
+    for figure in figures:
+        files |= render(figure)
+    files["claims.csv"] = _claims_csv(claims)
+    files["points.csv"] = table.from_rows(rows.values()).write_csv().encode()
+    for name, content in files.items():
+        replace_file(out / name, content)
+    return Reproduction(claims, figures, out / "index.html")
+
+
+def _run(
+    cases: list[Case], platforms: Platforms, jobs: int | None, on_progress: Callable[[int, int], None] | None
+) -> dict[Case, Row]:
+    finished = 0
+
+    def done(case: Case, row: Row) -> None:
+        nonlocal finished
+        finished += 1
+        if on_progress:
+            on_progress(finished, len(cases))
+
+    return run(cases, platforms, jobs, done)
+
+
+def _platform_entries(platforms: Platforms) -> dict[str, list[tuple[str, ...]]]:
+    """The values of each platform: key, value, source, where it is set, what it means."""
+    return {name: platforms.of(case(name, {})).show() for name in NAMES}
+
+
+def _claims_csv(claims: list[Judged]) -> bytes:
+    columns = ["id", "source", "system", "claim", "published", "model", "error", "status", "detail"]
+    rows = [
+        (c.claim.id, c.claim.source, c.claim.system, c.claim.claim, c.claim.published, c.model, c.error, c.status,
+         c.detail)
+        for c in claims
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=columns, orient="row").write_csv().encode()

@@ -1,0 +1,184 @@
+"""The points behind the figures and the claims: declared once, run once, asked for by whoever draws or judges them.
+
+A sweep is a row of cases that differ in one number (threads, access size, region, ...). Figures and claims name the
+same sweeps, so the union of all sweeps is what a reproduction runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from xpline.cases import Case, Platforms, Row, case
+
+KIB, MIB = 1024, 1024**2
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Cases by the number they differ in, in ascending order."""
+
+    cases: dict[int, Case]
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The numbers swept."""
+        return tuple(self.cases)
+
+
+class Results:
+    """The rows that the cases of a reproduction gave, and the platforms they ran on."""
+
+    def __init__(self, rows: dict[Case, Row], platforms: Platforms) -> None:
+        self._rows = rows
+        self._platforms = platforms
+
+    def value(self, case: Case, column: str) -> float:
+        """One number of one case; ``bandwidth`` is in GiB/s, every other column as in the row."""
+        row = self._rows[case]
+        return row["bandwidth_mib_s"] / KIB if column == "bandwidth" else row[column]
+
+    def curve(self, sweep: Sweep, column: str = "bandwidth") -> dict[int, float]:
+        """A column along a sweep."""
+        return {step: self.value(case, column) for step, case in sweep.cases.items()}
+
+    def parameter(self, platform: str, key: str) -> str:
+        """A value of a platform as its file writes it."""
+        return self._platforms.parameter(platform, key)
+
+
+def _sweep(platform: str, steps: Iterable[int], point: Callable[[int], dict[str, Any]]) -> Sweep:
+    return Sweep({step: case(platform, point(step)) for step in steps})
+
+
+def _doubling(first: int, last: int) -> list[int]:
+    return [first << i for i in range((last // first).bit_length())]
+
+
+def random_access(platform: str, op: str, size: int, threads: int) -> Case:
+    """Accesses of ``size`` bytes at random aligned addresses."""
+    return case(platform, {"experiment": "random", "op": op, "size": size, "threads": threads})
+
+
+def sequential(platform: str, op: str, threads: int) -> Case:
+    """Accesses of 256 B, each after the one before."""
+    return case(platform, {"experiment": "stride", "op": op, "size": 256, "stride": 256, "threads": threads})
+
+
+#: The operations that are drawn together, in the order of the study's figures.
+OPS = ("load", "ntstore", "store+clwb")
+
+#: Idle latency by (platform, op, pattern).
+LATENCY = {
+    (platform, op, pattern): case(platform, {"experiment": "latency", "op": op, "pattern": pattern})
+    for platform in ("dram", "optane")
+    for op, pattern in [
+        ("load", "sequential"), ("load", "random"), ("ntstore", "sequential"), ("store+clwb", "sequential"),
+    ]
+}  # fmt: skip
+
+#: Sequential accesses of 256 B against threads, by (platform, op).
+THREADS = {
+    (platform, op): Sweep({n: sequential(platform, op, n) for n in (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24)})
+    for platform in ("dram", "optane-ni", "optane")
+    for op in OPS
+}
+
+#: The thread counts at which the study draws bandwidth against access size, by (platform, op): the best for each.
+BEST_THREADS = {
+    ("dram", "load"): 24, ("dram", "ntstore"): 24, ("dram", "store+clwb"): 24,
+    ("optane-ni", "load"): 4, ("optane-ni", "ntstore"): 1, ("optane-ni", "store+clwb"): 2,
+    ("optane", "load"): 16, ("optane", "ntstore"): 4, ("optane", "store+clwb"): 12,
+}  # fmt: skip
+
+_SIZES = _doubling(64, 2 * MIB)
+_SIZES_AROUND_STRIPES = sorted({*_SIZES, *(4 * KIB * n for n in (3, 5, 6, 7, 10, 11, 12, 13, 14))})
+
+#: Random accesses against their size, by (platform, op); finer around the stripes of interleaved memory.
+SIZES = {
+    (platform, op): Sweep({
+        size: random_access(platform, op, size, threads)
+        for size in (_SIZES_AROUND_STRIPES if platform == "optane" else _SIZES)
+    })
+    for (platform, op), threads in BEST_THREADS.items()
+}  # fmt: skip
+
+#: One thread on one DIMM, random accesses of 128 KiB: as good as sequential, by op.
+PLATEAU = {op: random_access("optane-ni", op, 128 * KIB, 1) for op in OPS}
+
+#: Writes to one DIMM in many ways, whose EWR and bandwidth go together, by (op, size or "sequential", threads).
+EWR_GRID = {
+    (op, size, threads): (
+        sequential("optane-ni", op, threads)
+        if size == "sequential"
+        else random_access("optane-ni", op, int(size), threads)
+    )
+    for op in ("ntstore", "store+clwb", "store")
+    for size in ("sequential", "64", "128", "256", "1024", "4096")
+    for threads in (1, 2, 4, 8, 16)
+}
+
+#: Plain and flushed stores of six threads, sequential, on interleaved DIMMs.
+CACHED_STORES = {op: sequential("optane", op, 6) for op in ("store", "store+clwb")}
+
+#: The half-line rounds against the XPLines of the region.
+XPBUFFER = _sweep(
+    "optane-ni",
+    (1, 2, 4, 8, 16, 32, 64, 72, 80, 88, 96, 112, 128, 160, 192, 256, 512, 1024, 4096, 8192),
+    lambda lines: {"experiment": "xpbuffer", "lines": lines},
+)
+
+#: Sequential writes, each made persistent by an sfence, against their size, by op: six threads, and one.
+PERSIST_BANDWIDTH = {
+    op: _sweep(
+        "optane",
+        _doubling(64, 4 * KIB),
+        lambda size, op=op: {"experiment": "persist-latency", "op": op, "size": size, "threads": 6},
+    )
+    for op in ("ntstore", "store+clwb", "store")
+}
+PERSIST_LATENCY = {
+    op: _sweep(
+        "optane",
+        _doubling(64, 4 * KIB),
+        lambda size, op=op: {"experiment": "persist-latency", "op": op, "size": size, "threads": 1},
+    )
+    for op in ("ntstore", "store+clwb")
+}
+
+_WRITES = [*_doubling(64, 4 * KIB), 16 * KIB, 64 * KIB, 256 * KIB, *_doubling(MIB, 64 * MIB)]
+
+#: Sequential writes of one thread to one DIMM against their size, an sfence after each: clwb of each line while
+#: writing ("during"), or of all of them after the write ("after").
+SFENCE = {
+    when: _sweep(
+        "optane-ni",
+        _WRITES,
+        lambda size, when=when: {
+            "experiment": "flush", "pattern": "sequential", "size": size, "fence": size,
+            "clwb": 64 if when == "during" else size, "threads": 1,
+        },
+    )
+    for when in ("during", "after")
+}  # fmt: skip
+
+#: Random accesses of 4 KiB, each thread on so many of the six DIMMs, by (op, threads).
+SPREAD = {
+    (op, threads): Sweep({
+        dimms: case("optane", {"experiment": "align", "op": op, "size": 4 * KIB, "binding": bound, "threads": threads})
+        for dimms, bound in [(1, "own-dimm"), (2, "own-pair"), (6, "own-all")]
+    })
+    for op, threads in [("ntstore", 6), ("load", 24)]
+}  # fmt: skip
+
+
+def all_cases() -> list[Case]:
+    """Every case of a reproduction, once, in a fixed order."""
+    sweeps = [
+        *THREADS.values(), *SIZES.values(), XPBUFFER, *PERSIST_BANDWIDTH.values(), *PERSIST_LATENCY.values(),
+        *SFENCE.values(), *SPREAD.values(),
+    ]  # fmt: skip
+    single = [*LATENCY.values(), *PLATEAU.values(), *EWR_GRID.values(), *CACHED_STORES.values()]
+    return list(dict.fromkeys(chain(single, *(sweep.cases.values() for sweep in sweeps))))
