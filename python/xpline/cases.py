@@ -48,9 +48,7 @@ class Platforms:
     '128'
     """
 
-    def __init__(
-        self, overrides: Mapping[str, object] | None = None, files: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, overrides: Mapping[str, object] | None = None, files: Mapping[str, str] | None = None) -> None:
         self._files = dict(files or {})
         for name in self._files:
             if name not in NAMES:
@@ -112,4 +110,3 @@ def run(
         table = bench.run(platforms.of(group[0]), points, jobs=jobs, progress=done)
         rows |= dict(zip(group, table.iter_rows(named=True), strict=True))
     return rows
-

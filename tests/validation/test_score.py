@@ -128,7 +128,9 @@ def test_which_points_have_their_ewr_scored(one_point, row, error):
 
 
 def test_errors_by_slice(write_dataset, tmp_path):
-    tables = read_tables(write_dataset(tmp_path, "bandwidth", [{"operation": "Load"}, {"operation": "Store", "ewr": 0.25}]))
+    tables = read_tables(
+        write_dataset(tmp_path, "bandwidth", [{"operation": "Load"}, {"operation": "Store", "ewr": 0.25}])
+    )
     predictions = pl.DataFrame({"__key__": ["bandwidth-0"], "throughput": [506.4], "ewr": [None]})
     slices = score(tables, predictions.cast({"ewr": pl.Float64})).by(["operation"])
     assert slices.select("operation", "n", "median", "ewr_n", "ewr_median").rows() == [

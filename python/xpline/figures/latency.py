@@ -81,14 +81,20 @@ def _bars(data: pl.DataFrame) -> alt.LayerChart:
     measured = measured.with_columns(
         low=pl.max_horizontal(0.0, pl.col("mean_ns") - pl.col("std_ns")), high=pl.col("mean_ns") + pl.col("std_ns")
     )
-    bars = alt.Chart(model).mark_bar().encode(
-        **place, y=alt.Y("mean_ns:Q", title="mean latency (ns)"), color=colours, tooltip=tooltip
+    bars = (
+        alt.Chart(model)
+        .mark_bar()
+        .encode(**place, y=alt.Y("mean_ns:Q", title="mean latency (ns)"), color=colours, tooltip=tooltip)
     )
-    labels = alt.Chart(model).mark_text(dy=-7, fontSize=11, color="#333", align="center").encode(
-        **place, y="mean_ns:Q", text=alt.Text("mean_ns:Q", format=".0f")
+    labels = (
+        alt.Chart(model)
+        .mark_text(dy=-7, fontSize=11, color="#333", align="center")
+        .encode(**place, y="mean_ns:Q", text=alt.Text("mean_ns:Q", format=".0f"))
     )
-    whiskers = alt.Chart(measured).mark_rule(color="black", strokeWidth=1).encode(
-        **place, y=alt.Y("low:Q", title="mean latency (ns)"), y2="high:Q"
+    whiskers = (
+        alt.Chart(measured)
+        .mark_rule(color="black", strokeWidth=1)
+        .encode(**place, y=alt.Y("low:Q", title="mean latency (ns)"), y2="high:Q")
     )
     rings = alt.Chart(measured).mark_point(
         filled=True, fill="white", stroke="black", strokeWidth=1.5, size=60, opacity=1

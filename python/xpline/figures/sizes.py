@@ -29,9 +29,7 @@ def draw(results: Results, measured: Measurements) -> Figure:
     error = median_error(data)
     colours = style.colour(OPS)
     x = style.size_axis("access size", 64, 2 * MIB, every=8)
-    panels = [
-        style.curves(data, panel, x, style.quantity("bandwidth (GiB/s)"), colours) for panel in titles.values()
-    ]
+    panels = [style.curves(data, panel, x, style.quantity("bandwidth (GiB/s)"), colours) for panel in titles.values()]
     title = "Bandwidth against access size"
     return Figure(
         "bandwidth-size",
