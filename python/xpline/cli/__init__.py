@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 from rich.markup import escape
 
-from xpline.cli import bench, platforms
+from xpline.cli import bench, platforms, reproduce, validate
 from xpline.cli.output import terminal
 from xpline.errors import XplineError
 
@@ -26,6 +26,8 @@ app = typer.Typer(
 app.add_typer(bench.app, name="bench")
 app.command("platforms")(platforms.platforms)
 app.add_typer(platforms.app, name="platform")
+app.command("validate")(validate.validate)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
