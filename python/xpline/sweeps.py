@@ -135,7 +135,14 @@ PERSIST_BANDWIDTH = {
     op: _sweep(
         "optane",
         _doubling(64, 4 * KIB),
-        lambda size, op=op: {"experiment": "persist-latency", "op": op, "size": size, "threads": 6},
+        lambda size, op=op: {
+            "experiment": "stride",
+            "op": op,
+            "size": size,
+            "stride": size,
+            "fence": size,
+            "threads": 6,
+        },
     )
     for op in ("ntstore", "store+clwb", "store")
 }
@@ -143,7 +150,7 @@ PERSIST_LATENCY = {
     op: _sweep(
         "optane",
         _doubling(64, 4 * KIB),
-        lambda size, op=op: {"experiment": "persist-latency", "op": op, "size": size, "threads": 1},
+        lambda size, op=op: {"experiment": "persist-latency", "op": op, "size": size},
     )
     for op in ("ntstore", "store+clwb")
 }

@@ -45,11 +45,13 @@ impl Point {
             Experiment::Random(random) => size("size", random.size),
             Experiment::Stride(stride) => {
                 size("size", stride.size)?;
-                if stride.stride == 0 {
-                    Ok(())
-                } else {
-                    size("stride", stride.stride)
+                if stride.stride != 0 {
+                    size("stride", stride.stride)?;
                 }
+                if stride.fence != 0 {
+                    fence(stride.fence, stride.size)?;
+                }
+                Ok(())
             }
             Experiment::Flush(flush) => flush_sizes(flush),
             Experiment::Align(align) => binding(align, platform),
@@ -125,15 +127,21 @@ fn size(parameter: &'static str, bytes: u64) -> Result<(), PointError> {
 /// An access is whole fence intervals, and those are whole flush intervals.
 fn flush_sizes(flush: &Flush) -> Result<(), PointError> {
     size("size", flush.size)?;
-    size("fence", flush.fence)?;
+    fence(flush.fence, flush.size)?;
     size("clwb", flush.clwb)?;
-    if flush.size % flush.fence != 0 {
-        return refuse("fence", flush.fence, format!("must divide size = {}", flush.size));
-    }
     if flush.fence % flush.clwb != 0 {
         return refuse("clwb", flush.clwb, format!("must divide fence = {}", flush.fence));
     }
     Ok(())
+}
+
+/// A fence interval: whole cache lines, and an access is whole intervals.
+fn fence(bytes: u64, access: u64) -> Result<(), PointError> {
+    size("fence", bytes)?;
+    if access % bytes == 0 {
+        return Ok(());
+    }
+    refuse("fence", bytes, format!("must divide size = {access}"))
 }
 
 fn binding(align: &Align, platform: &Platform) -> Result<(), PointError> {

@@ -35,13 +35,16 @@ pub struct Random {
     pub threads: u32,
 }
 
-/// Bandwidth of accesses of `size` bytes, each `stride` bytes after the one before (0: the same place again).
+/// Bandwidth of accesses of `size` bytes, each `stride` bytes after the one before (0: the same place again), with an
+/// sfence after each `fence` bytes of an access (0: none).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stride {
     pub op: Op,
     pub size: u64,
     pub stride: u64,
+    #[serde(default)]
+    pub fence: u64,
     pub threads: u32,
 }
 

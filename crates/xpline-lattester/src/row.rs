@@ -151,6 +151,7 @@ impl Settings {
                 op: Some(p.op),
                 size: Some(p.size),
                 stride: Some(p.stride),
+                fence: (p.fence > 0).then_some(p.fence),
                 ..settings
             },
             Experiment::Flush(p) => Self {

@@ -11,7 +11,8 @@
 //!    settled or would exceed its `max_requests`, [`MAX_REQUESTS`] by default. The last eight windows are then the
 //!    result, marked as not settled.
 //!
-//! A window of timed accesses holds at least one, however long. Nothing depends on the time of day or on the host.
+//! A window holds at least one whole timed access, and one whole round of stores and their write-back, however long:
+//! a part of it would be stable, and say nothing about the whole. Nothing depends on the time of day or on the host.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -45,12 +46,12 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
     if let Some(ops) = cache_warming_ops(platform, &point.experiment) {
         run.machine.warm_caches(&mut run.streams, ops);
     }
-    let access = requests_of_timed_access(&point.experiment);
+    let round = requests_of_round(&point.experiment);
     let limit = point
         .max_requests
-        .unwrap_or(MAX_REQUESTS.max(4 * WINDOWS as u64 * access));
+        .unwrap_or(MAX_REQUESTS.max(2 * WINDOWS as u64 * round));
     let warm_up = WARM_UP.min(limit / 4);
-    let mut window = WINDOW.max(access).min((limit - warm_up) / WINDOWS as u64).max(1);
+    let mut window = WINDOW.max(round).min((limit - warm_up) / WINDOWS as u64).max(1);
     run.advance_by(warm_up)?;
     loop {
         let (before, timed_before) = (run.machine.counters(), run.timed());
@@ -182,9 +183,11 @@ fn ops_of_line(op: Op) -> Option<u64> {
     }
 }
 
-/// Requests of one timed access, with those that bring its lines into the cache; 1 where nothing is timed.
-fn requests_of_timed_access(experiment: &Experiment) -> u64 {
+/// Requests after which an experiment has done all that it does: a timed access, with those that bring its lines
+/// into the cache; the stores of all threads from one write-back to the next; 1 where every request is like the others.
+fn requests_of_round(experiment: &Experiment) -> u64 {
     match experiment {
+        Experiment::Flush(flush) => flush.clwb / LINE * u64::from(flush.threads),
         Experiment::PersistLatency(persist) => 2 * persist.size / LINE,
         _ => 1,
     }

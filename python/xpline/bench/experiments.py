@@ -44,19 +44,21 @@ def stride(
     op: Words = "load",
     size: Numbers = 64,
     stride: Numbers | None = None,
+    fence: Numbers = 0,
     threads: Numbers = 1,
     **options: Unpack[Options],
 ) -> pl.DataFrame:
     """Bandwidth of accesses of ``size`` bytes, each ``stride`` bytes after the one before.
 
-    Without ``stride`` the accesses follow each other without gap; 0 repeats the same place.
+    Without ``stride`` the accesses follow each other without gap; 0 repeats the same place. After each ``fence`` bytes
+    of an access comes an sfence; 0 is none.
 
     >>> table = stride("optane-ni", op="ntstore", size=256, threads=[1, 8])
     >>> one, eight = table["ewr"]
     >>> eight < one  # eight writers push each other's lines out of the buffer before they are full
     True
     """
-    return _run(platform, options, "stride", op=op, size=size, stride=stride, threads=threads)
+    return _run(platform, options, "stride", op=op, size=size, stride=stride, fence=fence, threads=threads)
 
 
 def flush(

@@ -84,10 +84,11 @@ def stride(
     stride: Annotated[
         str | None, typer.Option(help="Bytes from one access to the next; 0 repeats the place.", show_default="size")
     ] = None,
+    fence: Annotated[str, typer.Option(help="Bytes of an access from one sfence to the next; 0 for none.")] = "0",
     threads: Threads = "1",
 ) -> Sweep:
     """Bandwidth of accesses at a stride; without one, of sequential accesses."""
-    return Sweep("stride", {"op": op, "size": size, "stride": stride, "threads": threads})
+    return Sweep("stride", {"op": op, "size": size, "stride": stride, "fence": fence, "threads": threads})
 
 
 @experiment

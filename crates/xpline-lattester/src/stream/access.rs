@@ -1,10 +1,10 @@
-//! Bandwidth: accesses one after the other, 64 B at a time in ascending order.
+//! Bandwidth: accesses one after the other, 64 B at a time in ascending order, with or without fences.
 
 use xpline_model::platform::Core;
 use xpline_model::{Op, OpKind};
 
 use super::walk::Walk;
-use super::{LINE, address_generation, line};
+use super::{LINE, address_generation, fence, line};
 use crate::point;
 
 /// Accesses along a walk.
@@ -17,6 +17,10 @@ pub struct Accesses<W> {
     done: u64,
     /// The line at `done` is stored, and its clwb is due.
     stored: bool,
+    /// Bytes from one sfence to the next, which divide `size`; 0 for no fences.
+    fence: u64,
+    /// Bytes of the present access that are fenced.
+    fenced: u64,
     /// Instructions before each access.
     overhead: u32,
 }
@@ -29,15 +33,26 @@ impl<W: Walk> Accesses<W> {
             size,
             done: size,
             stored: false,
+            fence: 0,
+            fenced: size,
             overhead: W::overhead(core),
         }
     }
 
+    /// The same accesses with an sfence after each `bytes` of them; 0 for none.
+    pub fn fenced_each(self, bytes: u64) -> Self {
+        Self { fence: bytes, ..self }
+    }
+
     #[inline]
     pub fn next(&mut self) -> Op {
+        if self.fence > 0 && self.fenced < self.done && self.done % self.fence == 0 {
+            self.fenced = self.done;
+            return fence(OpKind::Sfence);
+        }
         if self.done == self.size {
             self.walk.advance();
-            self.done = 0;
+            (self.done, self.fenced) = (0, 0);
             return address_generation(self.overhead);
         }
         let address = self.walk.address(self.done);

@@ -62,9 +62,9 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
             let walk = Random::new(base, REGION, size, rng);
             Stream::Random(Accesses::new(walk, op, size, core))
         }
-        &Experiment::Stride(point::Stride { op, size, stride, .. }) => {
-            let walk = Stride::new(base, size, stride, rng);
-            Stream::Stride(Accesses::new(walk, op, size, core))
+        Experiment::Stride(run) => {
+            let walk = Stride::new(base, run.size, run.stride, rng);
+            Stream::Stride(Accesses::new(walk, run.op, run.size, core).fenced_each(run.fence))
         }
         Experiment::Align(align) => bound(platform, align, thread, rng),
         Experiment::Flush(flush) => match flush.pattern {
