@@ -143,12 +143,8 @@ pub enum PointError {
     #[error("experiment = {found}: unknown; known are {}", EXPERIMENTS.join(", "))]
     UnknownExperiment { found: String },
 
-    #[error("{experiment}: {field}: {problem}")]
-    BadField {
-        experiment: String,
-        field: String,
-        problem: String,
-    },
+    #[error("{place}: {problem}")]
+    BadField { place: String, problem: String },
 
     #[error("{parameter} = {value}: {allowed}")]
     NotAllowed {
@@ -186,7 +182,7 @@ impl Point {
     /// ```
     /// # use xpline_lattester::Point;
     /// let error = Point::parse(r#"{"experiment": "xpbuffer", "line": 64}"#).unwrap_err();
-    /// assert_eq!(error.to_string(), "xpbuffer: line: unknown field `line`, expected `lines`");
+    /// assert_eq!(error.to_string(), "xpbuffer: unknown field `line`, expected `lines`");
     /// ```
     pub fn parse(json: &str) -> Result<Self, PointError> {
         let mut fields: Map<String, Value> = serde_json::from_str(json).map_err(PointError::NotAnObject)?;
@@ -266,9 +262,19 @@ struct Limits {
 }
 
 fn read<T: DeserializeOwned>(experiment: &str, fields: Map<String, Value>) -> Result<T, PointError> {
-    serde_path_to_error::deserialize(Value::Object(fields)).map_err(|error| PointError::BadField {
-        experiment: experiment.into(),
-        field: error.path().to_string(),
-        problem: error.into_inner().to_string(),
+    serde_path_to_error::deserialize(Value::Object(fields)).map_err(|error| {
+        let field = error.path().to_string();
+        let problem = error.into_inner().to_string();
+        let is_named = problem.contains(" field `"); // unknown or missing
+        PointError::BadField {
+            place: if is_named {
+                experiment.into()
+            } else {
+                format!("{experiment}: {field}")
+            },
+            problem: ["u64", "u32"].iter().fold(problem, |problem, number| {
+                problem.replace(&format!("expected {number}"), "expected a whole number, 0 or more")
+            }),
+        }
     })
 }

@@ -7,9 +7,8 @@ pub struct Rng(u64);
 impl Rng {
     /// The generator of one thread: the threads of a run draw from unrelated sequences.
     pub fn new(seed: u64, thread: u32) -> Self {
-        let mut rng = Self(seed);
-        let start = rng.next();
-        Self(start ^ Self(u64::from(thread)).next())
+        let run = Self(seed).next();
+        Self(Self(run.wrapping_add(thread.into())).next())
     }
 
     fn next(&mut self) -> u64 {
