@@ -58,7 +58,7 @@ class Platform:
         """Every value with its source.
 
         >>> print(next(entry.about for entry in Platform("dram").show() if entry.key == "interleave.dimms"))
-        DIMMs that the address space covers.
+        DIMMs that the address space covers
         """
         return [Entry(*entry) for entry in self._native.show()]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TypeVar
 
 from xpline.errors import XplineError
@@ -14,8 +14,8 @@ T = TypeVar("T")
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 #: One value, several, or text that lists them.
-Numbers = int | str | Sequence[int | str]
-Words = str | Sequence[str]
+Numbers = int | str | Iterable[int | str]
+Words = str | Iterable[str]
 
 _NUMBER = re.compile(r"([0-9]{1,19})\s*([A-Za-z]*)")
 _LARGEST = 1 << 63
@@ -63,8 +63,8 @@ def _numbers(values: Numbers, name: str, units: dict[str, int]) -> list[int]:
     return _distinct(numbers)
 
 
-def _several(values: T | Sequence[T]) -> Sequence[T]:
-    return [values] if isinstance(values, str | int) else values
+def _several(values: object) -> Iterable[object]:
+    return values if isinstance(values, Iterable) and not isinstance(values, str) else [values]
 
 
 def _parts(text: str, name: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ SETTINGS: dict[str, type[pl.DataType]] = {
     "binding": pl.String,
     "lines": pl.Int64,  # XPLines of the region
     "threads": pl.Int64,
-    "seed": pl.Int64,
-    "max_requests": pl.Int64,
+    "seed": pl.UInt64,
+    "max_requests": pl.UInt64,
 }
 
 #: What was measured. A column is null where the experiment does not measure it, or nothing was there to measure.
@@ -59,7 +59,7 @@ MEASURES: dict[str, type[pl.DataType]] = {
 COLUMNS = SETTINGS | MEASURES
 
 #: The file types that :func:`write` knows, by suffix.
-WRITERS = {
+WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
     ".parquet": pl.DataFrame.write_parquet,
     ".csv": pl.DataFrame.write_csv,
     ".json": pl.DataFrame.write_json,

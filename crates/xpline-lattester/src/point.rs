@@ -264,7 +264,10 @@ struct Limits {
 fn read<T: DeserializeOwned>(experiment: &str, fields: Map<String, Value>) -> Result<T, PointError> {
     serde_path_to_error::deserialize(Value::Object(fields)).map_err(|error| {
         let field = error.path().to_string();
-        let problem = error.into_inner().to_string();
+        let problem = error
+            .into_inner()
+            .to_string()
+            .replace("unknown variant", "unknown value");
         let is_named = problem.contains(" field `"); // unknown or missing
         PointError::BadField {
             place: if is_named {

@@ -33,6 +33,9 @@ pub const WINDOW: u64 = 8 << 10;
 /// Requests that a point may take, unless it says otherwise.
 pub const MAX_REQUESTS: u64 = 1 << 20;
 
+/// Requests between two looks at whether to stop.
+const ATTENTION: u64 = 64 << 10;
+
 /// The longest that a machine may go without a request: nothing in it takes a second.
 const STUCK: Time = 1_000_000_000 * NANOSECOND;
 
@@ -123,8 +126,8 @@ impl Run<'_> {
             }
             let now = self.machine.now();
             let pace = now.checked_div(made).unwrap_or(NANOSECOND);
-            self.machine
-                .advance(&mut self.streams, now + ((target - made) * pace).max(patience));
+            let span = (target - made).min(ATTENTION) * pace;
+            self.machine.advance(&mut self.streams, now + span.max(patience));
             let before = std::mem::replace(&mut made, requests(&self.machine.counters()));
             patience = if made > before { 10 * NANOSECOND } else { 2 * patience };
             assert!(patience < STUCK, "the machine makes no progress after {made} requests");

@@ -30,7 +30,7 @@ fn shapes_that_are_not_points() {
         ),
         (
             r#"{"experiment": "random", "op": "read", "size": 64, "threads": 1}"#,
-            "random: op: unknown variant `read`, expected one of `load`, `ntstore`, `store`, `store+clwb`",
+            "random: op: unknown value `read`, expected one of `load`, `ntstore`, `store`, `store+clwb`",
         ),
         (
             r#"{"experiment": "random", "op": "load", "size": -64, "threads": 1}"#,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -12,7 +13,7 @@ from xpline.sweep import Numbers, Words, counts, sizes, words
 Point = dict[str, Any]
 
 #: How the values of each parameter are written. ``None`` stands for the value of ``size``.
-_READERS = {
+_READERS: dict[str, Callable[[Any, str], list[Any]]] = {
     "op": words,
     "pattern": words,
     "binding": words,
@@ -38,7 +39,7 @@ def points(
     {'experiment': 'stride', 'op': 'load', 'size': 128, 'stride': 128, 'threads': 1, 'seed': 1}
     """
     fixed: Point = {"seed": seed} | ({} if max_requests is None else {"max_requests": max_requests})
-    lists = []
+    lists: list[list[Any]] = []
     for name, values in parameters.items():
         if name not in _READERS:
             raise XplineError(f"no experiment has a parameter {name!r}; known are {', '.join(_READERS)}")

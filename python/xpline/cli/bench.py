@@ -38,7 +38,7 @@ class Common:
     """The options that all experiments share."""
 
     on: Annotated[str, typer.Option(help="Platforms, by name or file; separated by commas.")] = "optane"
-    set: Overrides = ()
+    set: Overrides = None
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random addresses.")] = 1
     max_requests: Annotated[int | None, typer.Option(help="The longest a point may run, in requests.")] = None
     jobs: Annotated[int | None, typer.Option(min=1, help="Points run side by side.", show_default="all cores")] = None
@@ -66,7 +66,8 @@ def experiment(command: Callable[..., Sweep]) -> Callable[..., None]:
     own = inspect.signature(command, eval_str=True).parameters.values()
     shared = inspect.signature(Common, eval_str=True).parameters.values()
     signature = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *shared)])
-    measure.__signature__ = signature  # what typer builds the options from
+    # What typer builds the options from:
+    vars(measure)["__signature__"] = signature
     measure.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
     return app.command(command.__name__.replace("_", "-"))(measure)
 

@@ -10,17 +10,17 @@ import typer
 from xpline.errors import XplineError
 
 #: ``--set KEY=VALUE``, any number of times.
-Overrides = Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Override a value of the platform.")]
+Overrides = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Override a value of the platform.")]
 
 
-def parse_overrides(texts: Sequence[str]) -> dict[str, str]:
+def parse_overrides(texts: Sequence[str] | None) -> dict[str, object]:
     """Overrides as :class:`xpline.Platform` takes them.
 
     >>> parse_overrides(["optane.xpbuffer.lines=128"])
     {'optane.xpbuffer.lines': '128'}
     """
-    overrides = {}
-    for text in texts:
+    overrides: dict[str, object] = {}
+    for text in texts or ():
         key, equals, value = text.partition("=")
         if not equals:
             raise XplineError(f"--set {text}: write KEY=VALUE, such as optane.xpbuffer.lines=128")

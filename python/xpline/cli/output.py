@@ -41,9 +41,16 @@ SHOWN = {
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[..., None]]:
-    """A progress bar with the time left; what it yields advances it by one step, whatever it is called with."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=terminal, transient=True) as progress:
+    """A progress bar with the time left, on a terminal; what it yields advances it by one step, whatever it is called
+    with."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
         task = progress.add_task(title, total=total)
 
         def advance(*_: Any) -> None:

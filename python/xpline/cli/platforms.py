@@ -26,7 +26,7 @@ def platforms() -> None:
 @app.command()
 def show(
     name: Annotated[str, typer.Argument(help="A built-in platform or a platform file.")],
-    set: Overrides = (),
+    set: Overrides = None,
 ) -> None:
     """Print a platform whole: every value, what it means, its source and the line that set it.
 
