@@ -24,6 +24,10 @@ pub struct OptaneDimm {
     line_shift: u32,
     page_shift: u32,
     full: u8,
+    /// A whole line waits this long for more writes before it goes to the media, ...
+    write_delay: Time,
+    /// ... and cannot be read from when the media take it until they have written it.
+    write_latency: Time,
     lookahead: u32,
     /// When each of the lines last sent to the media left the write-back queue, oldest first from `next_staged`.
     staged: Vec<Time>,
@@ -48,6 +52,8 @@ impl OptaneDimm {
             line_shift: optane.xpbuffer.line.trailing_zeros(),
             page_shift: optane.ait.page.trailing_zeros(),
             full: ((1u16 << pieces) - 1) as u8,
+            write_delay: optane.xpbuffer.write_delay,
+            write_latency: optane.media.write_latency,
             lookahead: optane.xpbuffer.lookahead,
             staged: vec![0; optane.xpbuffer.write_back_queue as usize],
             next_staged: 0,
@@ -68,7 +74,13 @@ impl OptaneDimm {
             let here = entry.fetched || entry.dirty & piece != 0;
             if here && !self.contention.displaces_read(in_flight) {
                 self.counters.buffer_hits += 1;
-                return self.deliver(at, entry.ready_at);
+                let leaving = entry.leaves_at <= at && at < entry.leaves_at + self.write_latency;
+                let written = if leaving && entry.dirty == 0 {
+                    entry.leaves_at + self.write_latency
+                } else {
+                    0
+                };
+                return self.deliver(at, entry.ready_at.max(written));
             }
             self.counters.buffer_misses += 1;
             let ready_at = self.fetch(xpline, at);
@@ -124,8 +136,8 @@ impl OptaneDimm {
         if entry.dirty == self.full {
             entry.dirty = 0;
             entry.fetched = true;
-            let leaves_at = self.media.write(xpline, taken);
-            self.buffer.entry(slot).leaves_at = leaves_at.taken;
+            let turn = self.media.write(xpline, taken + self.write_delay);
+            self.buffer.entry(slot).leaves_at = turn.taken;
         }
         taken
     }

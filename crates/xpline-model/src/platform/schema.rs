@@ -233,6 +233,8 @@ section! {
         hit_latency: Duration in 1..=10 * US,
         /// Oldest lines among which the next to leave is chosen, by which can leave first.
         lookahead: Count in 1..=1_048_576,
+        /// Time for which a line that is whole waits for more writes before it goes to the media.
+        write_delay: Duration in 0..=100 * US,
         /// Lines on their way from the buffer to the media.
         write_back_queue: Count in 1..=65_536,
         /// Reads in flight at a DIMM above which lines are lost before they are used up.
@@ -265,6 +267,8 @@ section! {
         banks: Count in 1..=4096,
         /// Time in which the media read one line.
         read_latency: Duration in 1..=100 * US,
+        /// Time from the start of a line write to its end; the line cannot be read meanwhile.
+        write_latency: Duration in 0..=100 * US,
         /// Time for which one line read keeps its bank from the next read.
         read_busy: Duration in 1..=100 * US,
         /// Time for which one line write keeps its bank from the next write.
