@@ -66,6 +66,9 @@ pub struct Align {
     pub op: Op,
     pub size: u64,
     pub binding: Binding,
+    /// Whether each access ends in an mfence.
+    #[serde(default)]
+    pub fenced: bool,
     pub threads: u32,
 }
 

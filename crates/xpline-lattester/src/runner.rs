@@ -2,8 +2,8 @@
 //!
 //! A point is measured by the method of batch means:
 //!
-//! 1. Warm-up. Where the experiment goes through the caches, as many ops as fill them one and a half times pass
-//!    through them untimed. Then [`WARM_UP`] requests run, timed and discarded.
+//! 1. Warm-up. Where the experiment leaves dirty lines in the caches, as many lines as fill them one and a half times
+//!    pass through them untimed. Then [`WARM_UP`] requests run, timed and discarded.
 //! 2. Eight windows of [`WINDOW`] requests each. If the half-width of the 95 % confidence interval of the mean over the
 //!    windows is at most 1 % of the mean, the point has settled, and these windows are its result. The mean is that of
 //!    the latency, the write amplification (of the half-line rounds) or the bandwidth (of all others).
@@ -46,8 +46,8 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
         streams: streams(platform, point),
         stop,
     };
-    if let Some(ops) = cache_warming_ops(platform, &point.experiment) {
-        run.machine.warm_caches(&mut run.streams, ops);
+    if leaves_dirty_lines(&point.experiment) {
+        run.warm_caches(platform);
     }
     let round = requests_of_round(&point.experiment);
     let limit = point
@@ -115,6 +115,18 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Pass one and a half times the lines that the caches hold through them.
+    fn warm_caches(&mut self, platform: &Platform) {
+        let threads = self.streams.len() as u64;
+        let lines = (platform.l3.size + threads * platform.l2.size) / LINE * 3 / 2;
+        // An access is the making of its address and its lines.
+        let fresh = self.streams[0].fresh_lines();
+        let ops = (lines / threads).div_ceil(fresh) * (fresh + 1);
+        self.streams.iter_mut().for_each(|stream| stream.set_warming(true));
+        self.machine.warm_caches(&mut self.streams, ops);
+        self.streams.iter_mut().for_each(|stream| stream.set_warming(false));
+    }
+
     /// Run until the cores have made `more` requests. `None` if the run was stopped.
     fn advance_by(&mut self, more: u64) -> Option<()> {
         let target = requests(&self.machine.counters()) + more;
@@ -162,27 +174,15 @@ fn requests(counters: &Counters) -> u64 {
     counters.core.loads + counters.core.stores + counters.core.nt_stores
 }
 
-/// Ops of each thread that fill the caches one and a half times; `None` where the experiment leaves them alone.
-fn cache_warming_ops(platform: &Platform, experiment: &Experiment) -> Option<u64> {
-    let (size, ops_of_line) = match experiment {
-        Experiment::Random(random) => (random.size, ops_of_line(random.op)?),
-        Experiment::Stride(stride) => (stride.size, ops_of_line(stride.op)?),
-        Experiment::Align(align) => (align.size, ops_of_line(align.op)?),
-        Experiment::Flush(flush) => (flush.fence, 2),
-        Experiment::Latency(_) | Experiment::XpBuffer(_) | Experiment::PersistLatency(_) => return None,
-    };
-    let threads = u64::from(experiment.threads());
-    let bytes = (platform.l3.size + threads * platform.l2.size) * 3 / 2;
-    let lines_of_access = size / LINE;
-    Some((bytes / LINE / threads).div_ceil(lines_of_access) * (lines_of_access * ops_of_line + 1))
-}
-
-/// Ops for each line of an access; `None` for ntstores, which pass by the caches.
-fn ops_of_line(op: Op) -> Option<u64> {
-    match op {
-        Op::Load | Op::Store => Some(1),
-        Op::StoreClwb => Some(2),
-        Op::NtStore => None,
+/// Whether lines stay dirty in the caches until others push them out: the bandwidth is then that of full caches.
+fn leaves_dirty_lines(experiment: &Experiment) -> bool {
+    match experiment {
+        Experiment::Random(random) => random.op == Op::Store,
+        Experiment::Stride(stride) => stride.op == Op::Store && stride.stride > 0,
+        Experiment::Align(align) => align.op == Op::Store,
+        Experiment::Flush(_) | Experiment::Latency(_) | Experiment::XpBuffer(_) | Experiment::PersistLatency(_) => {
+            false
+        }
     }
 }
 

@@ -17,8 +17,13 @@ pub struct Accesses<W> {
     done: u64,
     /// The line at `done` is stored, and its clwb is due.
     stored: bool,
-    /// Bytes from one sfence to the next, which divide `size`; 0 for no fences.
+    /// Bytes of an access that the one before did not touch.
+    fresh: u64,
+    /// Bytes of each access for now: `size`, or `fresh` while the caches are warmed.
+    span: u64,
+    /// Bytes from one fence to the next, which divide `size`; 0 for no fences.
     fence: u64,
+    fence_kind: OpKind,
     /// Bytes of the present access that are fenced.
     fenced: u64,
     /// Instructions before each access.
@@ -28,12 +33,15 @@ pub struct Accesses<W> {
 impl<W: Walk> Accesses<W> {
     pub fn new(walk: W, op: point::Op, size: u64, core: &Core) -> Self {
         Self {
+            fresh: walk.fresh(size),
             walk,
             op,
             size,
+            span: size,
             done: size,
             stored: false,
             fence: 0,
+            fence_kind: OpKind::Sfence,
             fenced: size,
             overhead: W::overhead(core),
         }
@@ -44,13 +52,33 @@ impl<W: Walk> Accesses<W> {
         Self { fence: bytes, ..self }
     }
 
+    /// The same accesses with an mfence after each.
+    pub fn one_at_a_time(self) -> Self {
+        Self {
+            fence: self.size,
+            fence_kind: OpKind::Mfence,
+            ..self
+        }
+    }
+
+    /// Begin, or cease, to leave out what the access before has touched: the same lines in the same order, each once.
+    pub fn set_warming(&mut self, warming: bool) {
+        self.span = if warming { self.fresh } else { self.size };
+        (self.done, self.fenced) = (self.span, self.span);
+    }
+
+    /// Lines of an access that the one before did not touch.
+    pub fn fresh_lines(&self) -> u64 {
+        self.fresh / LINE
+    }
+
     #[inline]
     pub fn next(&mut self) -> Op {
         if self.fence > 0 && self.fenced < self.done && self.done % self.fence == 0 {
             self.fenced = self.done;
-            return fence(OpKind::Sfence);
+            return fence(self.fence_kind);
         }
-        if self.done == self.size {
+        if self.done == self.span {
             self.walk.advance();
             (self.done, self.fenced) = (0, 0);
             return address_generation(self.overhead);

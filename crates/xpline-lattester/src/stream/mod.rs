@@ -90,26 +90,24 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
 
 /// The stream of a thread bound to DIMMs, or free to touch the whole of its buffer.
 fn bound(platform: &Platform, align: &Align, thread: u32, rng: Rng) -> Stream {
-    let &Align { op, size, binding, .. } = align;
+    let &Align {
+        op,
+        size,
+        binding,
+        fenced,
+        ..
+    } = align;
     if let Some(placement) = placement(platform, align, thread) {
-        return Stream::Align(Accesses::new(
-            Placed::new(placement, size, rng),
-            op,
-            size,
-            &platform.core,
-        ));
+        let accesses = Accesses::new(Placed::new(placement, size, rng), op, size, &platform.core);
+        return Stream::Align(if fenced { accesses.one_at_a_time() } else { accesses });
     }
     let (base, bytes) = if binding == Binding::SharedAll {
         (0, SHARED)
     } else {
         (u64::from(thread) * REGION, REGION)
     };
-    Stream::Random(Accesses::new(
-        Random::new(base, bytes, size, rng),
-        op,
-        size,
-        &platform.core,
-    ))
+    let accesses = Accesses::new(Random::new(base, bytes, size, rng), op, size, &platform.core);
+    Stream::Random(if fenced { accesses.one_at_a_time() } else { accesses })
 }
 
 /// Bytes of the lines that the half-line rounds write.
@@ -121,6 +119,26 @@ pub fn line_bytes(platform: &Platform) -> u64 {
 }
 
 impl Stream {
+    /// Begin, or cease, to touch each line once only, in the order of the experiment, to bring the caches to where it leaves them.
+    pub fn set_warming(&mut self, warming: bool) {
+        match self {
+            Self::Random(accesses) => accesses.set_warming(warming),
+            Self::Stride(accesses) => accesses.set_warming(warming),
+            Self::Align(accesses) => accesses.set_warming(warming),
+            _ => {}
+        }
+    }
+
+    /// Lines that an access touches and the one before did not.
+    pub fn fresh_lines(&self) -> u64 {
+        match self {
+            Self::Random(accesses) => accesses.fresh_lines(),
+            Self::Stride(accesses) => accesses.fresh_lines(),
+            Self::Align(accesses) => accesses.fresh_lines(),
+            _ => 1,
+        }
+    }
+
     /// Latencies measured so far, in order; `None` where the experiment times no single access.
     pub fn samples(&self) -> Option<&[Time]> {
         match self {

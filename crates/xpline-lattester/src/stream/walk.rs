@@ -10,6 +10,11 @@ pub trait Walk {
     /// Go to the next place.
     fn advance(&mut self);
 
+    /// Bytes of an access of `size` bytes that the access before, one place back, has not touched.
+    fn fresh(&self, size: u64) -> u64 {
+        size
+    }
+
     /// The address `offset` bytes into the access at the present place.
     fn address(&self, offset: u64) -> u64;
 
@@ -83,6 +88,10 @@ impl Stride {
 }
 
 impl Walk for Stride {
+    fn fresh(&self, size: u64) -> u64 {
+        if self.stride == 0 { size } else { size.min(self.stride) }
+    }
+
     fn overhead(core: &Core) -> u32 {
         core.stride_overhead
     }
