@@ -130,6 +130,14 @@ fn a_stride_is_from_one_access_to_the_next() {
 }
 
 #[test]
+fn a_strided_access_may_be_fenced_at_intervals() {
+    use OpKind::{Clwb, Compute, Sfence, Store};
+    let json = r#"{"experiment": "stride", "op": "store+clwb", "size": 128, "stride": 128, "fence": 64, "threads": 1}"#;
+    let kinds: Vec<_> = ops(json, 8).iter().map(|op| op.kind).collect();
+    assert_eq!(kinds, [Compute, Store, Clwb, Sfence, Store, Clwb, Sfence, Compute]);
+}
+
+#[test]
 fn a_stride_of_nothing_repeats_the_place() {
     let ops = ops(
         r#"{"experiment": "stride", "op": "store", "size": 64, "stride": 0, "threads": 1}"#,
