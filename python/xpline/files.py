@@ -35,9 +35,10 @@ def replace_file(path: Path, content: bytes) -> None:
     try:
         temporary.write_bytes(content)
         temporary.replace(path)
-    except BaseException:
+    except OSError as error:
+        raise XplineError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
 def _can_create_in(folder: Path) -> bool:

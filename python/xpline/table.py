@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from xpline import files
 from xpline.errors import XplineError
 
 #: What sets a row: the platform and the point. A column is null where the experiment has no such parameter.
@@ -59,7 +59,7 @@ MEASURES: dict[str, type[pl.DataType]] = {
 COLUMNS = SETTINGS | MEASURES
 
 #: The file types that :func:`write` knows, by suffix.
-WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
+WRITERS: dict[str, Callable[[pl.DataFrame, BytesIO], Any]] = {
     ".parquet": pl.DataFrame.write_parquet,
     ".csv": pl.DataFrame.write_csv,
     ".json": pl.DataFrame.write_json,
@@ -79,25 +79,12 @@ def check_writable(path: Path) -> None:
     """Raise if :func:`write` could not write to ``path``: call it before hours of work, not after."""
     if path.suffix not in WRITERS:
         raise XplineError(f"{path}: the suffix says how to write a table; use {', '.join(WRITERS)}")
-    if path.is_dir():
-        raise XplineError(f"{path}: is a folder; name a file")
-    if not path.parent.is_dir():
-        raise XplineError(f"{path}: there is no folder {path.parent}; make it first, or name another")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise XplineError(f"{path}: cannot write to the folder {path.parent}: {error.strerror}") from error
+    files.check_writable(path)
 
 
 def write(table: pl.DataFrame, path: Path) -> None:
-    """Write a table as its suffix says: whole, or not at all, since it takes its name only when it is complete."""
+    """Write a table as its suffix says: whole, or not at all."""
     check_writable(path)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        WRITERS[path.suffix](table, scratch)
-        scratch.replace(path)
-    except OSError as error:
-        raise XplineError(f"{path}: cannot write: {error.strerror or error}") from error
-    finally:
-        scratch.unlink(missing_ok=True)
+    content = BytesIO()
+    WRITERS[path.suffix](table, content)
+    files.replace_file(path, content.getvalue())

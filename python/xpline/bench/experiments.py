@@ -9,7 +9,7 @@ import polars as pl
 
 from xpline.bench.points import points
 from xpline.bench.run import Platforms, run
-from xpline.sweep import Numbers, Words
+from xpline.values import Numbers, Words
 
 
 class Options(TypedDict, total=False):

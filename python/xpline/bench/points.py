@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from xpline.errors import XplineError
-from xpline.sweep import Numbers, Words, counts, sizes, words
+from xpline.values import Numbers, Words, counts, sizes, words
 
 #: Everything that sets an experiment, the platform apart.
 Point = dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -15,7 +16,8 @@ import typer
 
 from xpline import bench, table
 from xpline.cli.options import Overrides, parse_overrides
-from xpline.cli.output import print_table, progress_bar, terminal
+from xpline.cli.output import print_table, terminal
+from xpline.cli.progress import counting
 from xpline.errors import Interrupted, XplineError
 from xpline.platform import Platform
 
@@ -154,8 +156,9 @@ def _measure(sweep: Sweep, common: Common) -> None:
     overrides = parse_overrides(common.set)
     platforms = [Platform(name.strip(), set=overrides) for name in common.on.split(",")]
     try:
-        with progress_bar(sweep.experiment, len(platforms) * len(points)) as advance:
-            result = bench.run(platforms, points, common.jobs, advance)
+        with counting(sweep.experiment) as on_progress:
+            total, done = len(platforms) * len(points), itertools.count(1)
+            result = bench.run(platforms, points, common.jobs, lambda *_: on_progress(next(done), total))
     except Interrupted as stopped:
         _hand_out(stopped.table, common)
         terminal.print(stopped)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
-
 import polars as pl
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 #: Standard error: progress, warnings and errors.
@@ -37,26 +32,6 @@ SHOWN = {
     "err": ("ERR", "{:.3f}"),
     "settled": ("settled", "{}"),
 }
-
-
-@contextmanager
-def progress_bar(title: str, total: int) -> Iterator[Callable[..., None]]:
-    """A progress bar with the time left, on a terminal; what it yields advances it by one step, whatever it is called
-    with."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
-        task = progress.add_task(title, total=total)
-
-        def advance(*_: Any) -> None:
-            progress.advance(task)
-
-        yield advance
 
 
 def print_table(table: pl.DataFrame) -> None:

@@ -12,9 +12,12 @@ from xpline.cli.output import terminal
 
 @contextmanager
 def counting(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left on standard error; what it yields takes how many are done, and of how many."""
+    """A bar with the time left, on a terminal; what it yields takes how many are done, and of how many."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     left = TimeRemainingColumn(compact=True)
-    with Progress(*columns, left, console=terminal, transient=True, speed_estimate_period=120) as progress:
+    hidden = not terminal.is_terminal
+    with Progress(
+        *columns, left, console=terminal, transient=True, speed_estimate_period=120, disable=hidden
+    ) as progress:
         task = progress.add_task(title, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

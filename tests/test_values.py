@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xpline.errors import XplineError
-from xpline.sweep import UNITS, counts, sizes, words
+from xpline.values import UNITS, counts, sizes, words
 
 numbers = st.integers(min_value=0, max_value=1 << 40)
 positive = st.integers(min_value=1, max_value=1 << 40)
