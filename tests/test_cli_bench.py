@@ -3,6 +3,7 @@
 import json
 import signal
 from contextlib import contextmanager
+from importlib.metadata import version
 
 import polars as pl
 import pytest
@@ -63,7 +64,11 @@ def test_the_terminal_shows_the_columns_that_hold_something(xpline):
     [
         ("stride --op ntstore --size 64,256", {"op": "ntstore", "size": [64, 256], "stride": [64, 256]}),
         ("flush --size 1KiB --clwb 64,256", {"size": 1024, "clwb": [64, 256], "fence": 1024, "pattern": "sequential"}),
-        ("align --on optane --binding own-dimm --threads 2", {"binding": "own-dimm", "threads": 2, "size": 256}),
+        (
+            "align --on optane --binding own-dimm --threads 2",
+            {"binding": "own-dimm", "threads": 2, "size": 256, "fenced": False},
+        ),
+        ("align --binding own-all --threads 1 --fenced", {"binding": "own-all", "fenced": True}),
         ("xpbuffer --lines 1,4", {"lines": [1, 4]}),
         ("persist-latency --op store+clwb --size 64..256", {"op": "store+clwb", "size": [64, 128, 256]}),
         ("random --seed 5", {"seed": 5, "op": "load"}),
@@ -144,6 +149,10 @@ def test_ctrl_c_keeps_the_complete_points(xpline, tmp_path, monkeypatch):
     assert out == path.read_text()
     assert "interrupted after 3 complete points" in err
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_version_is_that_of_the_package(xpline):
+    assert xpline("--version") == (0, f"xpline {version('xpline')}\n", "")
 
 
 def test_platforms_are_listed(xpline):

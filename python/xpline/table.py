@@ -24,6 +24,7 @@ SETTINGS: dict[str, type[pl.DataType]] = {
     "clwb": pl.Int64,  # bytes from one flush to the next
     "fence": pl.Int64,  # bytes from one fence to the next
     "binding": pl.String,
+    "fenced": pl.Boolean,  # an mfence ends each access
     "lines": pl.Int64,  # XPLines of the region
     "threads": pl.Int64,
     "seed": pl.UInt64,

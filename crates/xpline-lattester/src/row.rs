@@ -56,6 +56,7 @@ pub struct Settings {
     pub clwb: Option<u64>,
     pub fence: Option<u64>,
     pub binding: Option<Binding>,
+    pub fenced: Option<bool>,
     pub lines: Option<u64>,
     pub threads: u32,
     pub seed: u64,
@@ -136,6 +137,7 @@ impl Settings {
             clwb: None,
             fence: None,
             binding: None,
+            fenced: None,
             lines: None,
             threads: experiment.threads(),
             seed: point.seed,
@@ -165,6 +167,7 @@ impl Settings {
                 op: Some(p.op),
                 size: Some(p.size),
                 binding: Some(p.binding),
+                fenced: Some(p.fenced),
                 ..settings
             },
             Experiment::Latency(p) => Self {

@@ -244,6 +244,18 @@ fn threads_touch_the_dimms_that_they_are_bound_to() {
 }
 
 #[test]
+fn bound_accesses_may_end_in_a_fence() {
+    use OpKind::{Compute, Load, Mfence};
+    for binding in ["own-all", "own-dimm"] {
+        let json = format!(
+            r#"{{"experiment": "align", "op": "load", "size": 128, "binding": "{binding}", "fenced": true, "threads": 1}}"#
+        );
+        let kinds: Vec<_> = ops(&json, 5).iter().map(|op| op.kind).collect();
+        assert_eq!(kinds, [Compute, Load, Load, Mfence, Compute], "{binding}");
+    }
+}
+
+#[test]
 fn own_buffers_do_not_overlap() {
     for binding in ["own-all", "own-dimm", "own-pair", "ni-own-dimm"] {
         let json =

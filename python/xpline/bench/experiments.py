@@ -87,20 +87,22 @@ def align(
     size: Numbers = 256,
     binding: Words = "own-all",
     threads: Numbers = 6,
+    fenced: bool = False,
     **options: Unpack[Options],
 ) -> pl.DataFrame:
     """Bandwidth of random accesses when each thread may touch only some of the DIMMs.
 
     ``binding`` says which: shared-all, own-all, own-dimm, shared-imc or own-pair over interleaved DIMMs,
     ni-shared-all or ni-own-dimm over DIMMs with an address range each. *own* gives each thread its own buffer; *dimm*
-    is one DIMM a thread, *imc* those of one memory controller, *pair* one on each controller.
+    is one DIMM a thread, *imc* those of one memory controller, *pair* one on each controller. With ``fenced``, each
+    access ends in an mfence.
 
     >>> table = align("optane", binding=["own-all", "own-dimm"], size=4096, threads=6)
     >>> spread, bound = table["bandwidth_mib_s"]
     >>> bound > spread  # no two writers meet at a DIMM
     True
     """
-    return _run(platform, options, "align", op=op, size=size, binding=binding, threads=threads)
+    return _run(platform, options, "align", op=op, size=size, binding=binding, threads=threads, fenced=fenced)
 
 
 def latency(
@@ -142,6 +144,8 @@ def persist_latency(
     return _run(platform, options, "persist-latency", op=op, size=size)
 
 
-def _run(platform: Platforms, options: Options, experiment: str, **parameters: Numbers | Words | None) -> pl.DataFrame:
+def _run(
+    platform: Platforms, options: Options, experiment: str, **parameters: Numbers | Words | bool | None
+) -> pl.DataFrame:
     sweep = points(experiment, seed=options.get("seed", 1), max_requests=options.get("max_requests"), **parameters)
     return run(platform, sweep, options.get("jobs"), options.get("progress"))

@@ -23,11 +23,12 @@ _READERS: dict[str, Callable[[Any, str], list[Any]]] = {
     "fence": sizes,
     "lines": counts,
     "threads": counts,
+    "fenced": lambda fenced, _: [bool(fenced)],
 }
 
 
 def points(
-    experiment: str, *, seed: int = 1, max_requests: int | None = None, **parameters: Numbers | Words | None
+    experiment: str, *, seed: int = 1, max_requests: int | None = None, **parameters: Numbers | Words | bool | None
 ) -> list[Point]:
     """Every combination of the parameters' values as points; the last parameter varies fastest.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
+from xpline import __version__
 from xpline.cli import bench, platforms, reproduce, validate
 from xpline.cli.output import terminal
 from xpline.errors import XplineError
@@ -28,6 +30,21 @@ app.command("platforms")(platforms.platforms)
 app.add_typer(platforms.app, name="platform")
 app.command("validate")(validate.validate)
 app.command("reproduce")(reproduce.reproduce)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"xpline {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -54,7 +54,7 @@ class Sweep:
     """An experiment and the values of its parameters."""
 
     experiment: str
-    parameters: dict[str, str | None]
+    parameters: dict[str, str | bool | None]
 
 
 def experiment(command: Callable[..., Sweep]) -> Callable[..., None]:
@@ -118,9 +118,10 @@ def align(
         ),
     ] = "own-all",
     threads: Threads = "6",
+    fenced: Annotated[bool, typer.Option("--fenced", help="End each access in an mfence.")] = False,
 ) -> Sweep:
     """Bandwidth of random accesses by threads bound to DIMMs."""
-    return Sweep("align", {"op": op, "size": size, "binding": binding, "threads": threads})
+    return Sweep("align", {"op": op, "size": size, "binding": binding, "threads": threads, "fenced": fenced})
 
 
 @experiment

@@ -16,6 +16,7 @@ SHOWN = {
     "op": ("op", "{}"),
     "pattern": ("pattern", "{}"),
     "binding": ("binding", "{}"),
+    "fenced": ("fenced", "{}"),
     "size": ("size B", "{}"),
     "stride": ("stride B", "{}"),
     "clwb": ("clwb B", "{}"),
