@@ -1,0 +1,65 @@
+//! Requests simulated a second on one core of the host: 64 B sequential and random reads and writes of one DIMM.
+//!
+//! Criterion's `thrpt` is the number: 5 Melem/s are 5 million requests simulated a second.
+
+use std::time::Duration;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use xpline_lattester::{Point, Stream, streams};
+use xpline_model::{Machine, Op, OpKind, Platform, Program};
+
+/// Requests of a run, all threads together: enough to leave the start behind.
+const REQUESTS: u64 = 1 << 18;
+
+/// A stream that ends after so many requests.
+struct Bounded {
+    stream: Stream,
+    left: u64,
+}
+
+impl Program for Bounded {
+    #[inline]
+    fn next_op(&mut self) -> Option<Op> {
+        let op = (self.left > 0).then(|| self.stream.next_op())??;
+        self.left -= u64::from(matches!(op.kind, OpKind::Load | OpKind::NtStore));
+        Some(op)
+    }
+}
+
+fn requests(criterion: &mut Criterion) {
+    let platform = Platform::builtin("optane-ni").expect("a built-in platform");
+    let mut group = criterion.benchmark_group("requests");
+    group.throughput(Throughput::Elements(REQUESTS));
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_secs(1))
+        .measurement_time(Duration::from_secs(3));
+    let patterns = [("sequential", r#""stride", "stride": 64"#), ("random", r#""random""#)];
+    for (pattern, experiment) in patterns {
+        for op in ["load", "ntstore"] {
+            for threads in [1, 8] {
+                let json = format!(r#"{{"experiment": {experiment}, "op": "{op}", "size": 64, "threads": {threads}}}"#);
+                let point = Point::parse(&json).expect("a point");
+                let start = || {
+                    let bounded = |stream| Bounded {
+                        stream,
+                        left: REQUESTS / threads,
+                    };
+                    let programs: Vec<_> = streams(&platform, &point).into_iter().map(bounded).collect();
+                    (Machine::new(&platform), programs)
+                };
+                group.bench_function(format!("{pattern}/{op}/{threads}"), |bencher| {
+                    bencher.iter_batched_ref(
+                        start,
+                        |(machine, programs)| machine.run(programs),
+                        BatchSize::PerIteration,
+                    )
+                });
+            }
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, requests);
+criterion_main!(benches);
