@@ -13,6 +13,7 @@ mod time;
 
 pub use counters::{CacheCounters, CoreCounters, Counters, DimmCounters};
 pub use machine::Machine;
+pub use memory::{Completion, MemorySystem, Request, RequestKind, SubmitError};
 pub use op::{Op, OpKind};
 pub use platform::{Platform, PlatformError};
 pub use program::Program;

@@ -74,7 +74,7 @@ def _alignment(row: dict[str, str]) -> Case:
         "op": _one_of(OPERATIONS, row, "operation"),
         "size": _integer(row, "access_size"),
         "binding": _one_of({str(i): name for i, name in enumerate(BINDINGS)}, row, "alloc_type"),
-        "fenced": row["version"].startswith(FENCED_ALIGNMENT),
+        "fenced": (row["version"] or "").startswith(FENCED_ALIGNMENT),
     }
     if row["media"] != "lpmem":
         raise _NotCoveredError(f"media {row['media']} has no platform with DIMMs to bind threads to yet")

@@ -74,8 +74,9 @@ impl OptaneDimm {
             let here = entry.fetched || entry.dirty & piece != 0;
             if here && !self.contention.displaces_read(in_flight) {
                 self.counters.buffer_hits += 1;
-                let leaving = entry.leaves_at <= at && at < entry.leaves_at + self.write_latency;
-                let written = if leaving && entry.dirty == 0 {
+                let written_back = entry.leaves_at > 0 && entry.dirty == 0;
+                let leaving = written_back && (entry.leaves_at..entry.leaves_at + self.write_latency).contains(&at);
+                let written = if leaving {
                     entry.leaves_at + self.write_latency
                 } else {
                     0

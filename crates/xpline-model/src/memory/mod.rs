@@ -2,6 +2,7 @@
 
 mod channel;
 mod interleave;
+mod system;
 mod wpq;
 
 use crate::counters::DimmCounters;
@@ -9,6 +10,8 @@ use crate::platform::{Memory as Kind, Platform};
 use crate::time::Time;
 use channel::Channel;
 use interleave::Interleave;
+
+pub use system::{Completion, MemorySystem, Request, RequestKind, SubmitError};
 
 pub struct Memory {
     interleave: Interleave,
