@@ -19,6 +19,7 @@ from xpline.cases import NAMES, Case, Platforms, Row, case, run
 from xpline.claims import Judged, judge, read_claims
 from xpline.figures import Figure, Measurements, draw_all, render
 from xpline.files import make_folder, replace_file
+from xpline.platform import Entry
 from xpline.report import page
 from xpline.sweeps import Results, all_cases
 
@@ -88,8 +89,8 @@ def _run(
     return run(cases, platforms, jobs, done)
 
 
-def _platform_entries(platforms: Platforms) -> dict[str, list[tuple[str, ...]]]:
-    """The values of each platform: key, value, source, where it is set, what it means."""
+def _platform_entries(platforms: Platforms) -> dict[str, list[Entry]]:
+    """The values of each platform, with their sources."""
     return {name: platforms.of(case(name, {})).show() for name in NAMES}
 
 

@@ -21,7 +21,7 @@ from xpline.claims.rules import (
 )
 from xpline.sweeps import KIB, OPS, PLATEAU, SIZES, SPREAD, THREADS, Results
 
-_IN_GIB = "model in GiB/s"
+_GIB = "GiB/s"
 
 #: A peak is where bandwidth first comes within 1 % of its highest value, the repeatability of the measurements.
 _PEAK = 0.99
@@ -111,10 +111,10 @@ def _spread(results: Results) -> tuple[bool, str]:
 
 def _six_dimm_writes(claim: Claim, results: Results) -> Judged:
     """The write peak, which four threads must reach to a tenth."""
-    judged = number(_peak("optane", "ntstore"))(claim, results)
+    judged = number(_peak("optane", "ntstore"), unit=_GIB)(claim, results)
     share = results.curve(THREADS["optane", "ntstore"])[4] / _peak("optane", "ntstore")(results)
     status = judged.status if share >= 0.9 else "fails"
-    return Judged(claim, status, judged.model, judged.error, f"four threads reach {share:.0%} of it; {_IN_GIB}")
+    return Judged(claim, status, judged.model, judged.error, f"four threads reach {share:.0%} of it")
 
 
 def _4k_and_256(results: Results) -> tuple[bool, str]:
@@ -130,8 +130,8 @@ def _interleaving(results: Results) -> str:
 
 
 COVERED = {
-    "bw-ni-read": number(_peak("optane-ni", "load"), _IN_GIB),
-    "bw-ni-write": number(_peak("optane-ni", "ntstore"), _IN_GIB),
+    "bw-ni-read": number(_peak("optane-ni", "load"), unit=_GIB),
+    "bw-ni-write": number(_peak("optane-ni", "ntstore"), unit=_GIB),
     "bw-ni-ratio": number(_ratio(_peak("optane-ni", "load"), _peak("optane-ni", "ntstore"))),
     "bw-dram-ratio": number(_ratio(_peak("dram", "load"), _peak("dram", "ntstore"))),
     "bw-ni-peak-threads": trend(_single_dimm_peaks),
@@ -145,10 +145,10 @@ COVERED = {
     "imc-spread": trend(_spread, "4 KiB at random; 1, 2, 6 DIMMs a thread"),
     "interleave": given(_interleaving),
     "hc-4k-vs-256": trend(_4k_and_256, "random reads of four threads on one DIMM"),
-    "sa-read-peak": number(_peak("optane", "load"), _IN_GIB),
+    "sa-read-peak": number(_peak("optane", "load"), unit=_GIB),
     "sa-write-peak": _six_dimm_writes,
     "sa-1t-store": number(
-        lambda results: results.value(PLATEAU["store+clwb"], "bandwidth"), f"model with store+clwb, {_IN_GIB}"
+        lambda results: results.value(PLATEAU["store+clwb"], "bandwidth"), "model with store+clwb", _GIB
     ),
-    "sa-1t-load": number(lambda results: results.value(PLATEAU["load"], "bandwidth"), _IN_GIB),
+    "sa-1t-load": number(lambda results: results.value(PLATEAU["load"], "bandwidth"), unit=_GIB),
 }

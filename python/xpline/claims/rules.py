@@ -64,8 +64,8 @@ def not_covered(claim: Claim, results: Results) -> Judged:
     return Judged(claim, "not covered yet")
 
 
-def number(model: Callable[[Results], float], detail: str = "") -> Judge:
-    """A number: close enough by the tolerance of its quantity."""
+def number(model: Callable[[Results], float], detail: str = "", unit: str | None = None) -> Judge:
+    """A number: close enough by the tolerance of its quantity. ``unit`` is the model's, where it writes another."""
 
     def judge(claim: Claim, results: Results) -> Judged:
         published, value = float(claim.value), model(results)
@@ -74,8 +74,8 @@ def number(model: Callable[[Results], float], detail: str = "") -> Judge:
         else:
             tolerance = LATENCY_TOLERANCE if claim.quantity == "latency" else NUMBER_TOLERANCE
             holds, error = abs(value - published) <= tolerance * published, f"{value / published - 1:+.1%}"
-        unit = "" if claim.unit == "1" else f" {claim.unit}"
-        return _judged(claim, holds, f"{_digits(value)}{unit}", error, detail)
+        shown = "" if claim.unit == "1" else f" {unit or claim.unit}"
+        return _judged(claim, holds, f"{_digits(value)}{shown}", error, detail)
 
     return judge
 

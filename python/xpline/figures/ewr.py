@@ -53,7 +53,8 @@ def draw(results: Results, measured: Measurements) -> Figure:
 def _panel(data: pl.DataFrame, op: str) -> alt.LayerChart:
     end = max(1.1, data["ewr"].max())
     x = alt.X("ewr:Q", scale=alt.Scale(domain=[0, end], nice=False), axis=alt.Axis(title="EWR", tickCount=6))
-    y = alt.Y("bandwidth_gib_s:Q", title="bandwidth (GiB/s)", scale=alt.Scale(domainMin=0))
+    top = max(2.5, data["bandwidth_gib_s"].max())
+    y = alt.Y("bandwidth_gib_s:Q", title="bandwidth (GiB/s)", scale=alt.Scale(domain=[0, top], nice=False))
     tooltip = [
         alt.Tooltip("access:N"),
         alt.Tooltip("source:N"),

@@ -23,6 +23,9 @@ WIDTH, HEIGHT = 290, 230
 #: Width and height of a figure of one panel.
 SINGLE = (960, 260)
 
+#: About how many labels a vertical axis bears.
+TICKS = 6
+
 SIZE_LABEL = (
     "datum.value < 1024 ? datum.value + ' B' : datum.value < 1048576 ? datum.value / 1024 + ' KiB' "
     ": datum.value / 1048576 + ' MiB'"
@@ -48,8 +51,8 @@ def count_axis(title: str, last: int, every: int) -> alt.X:
 
 
 def quantity(title: str) -> alt.Y:
-    """A linear axis from zero."""
-    return alt.Y("y:Q", title=title, scale=alt.Scale(zero=True))
+    """A linear axis from zero to a labelled end."""
+    return alt.Y("y:Q", scale=alt.Scale(zero=True, nice=TICKS), axis=alt.Axis(title=title, tickCount=TICKS))
 
 
 def colour(series: Sequence[str], title: str | None = None) -> alt.Color:
@@ -71,7 +74,7 @@ def curves(
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip("source:N", title="source"),
         alt.Tooltip("x:Q", title=x["axis"]["title"], format=","),
-        alt.Tooltip("y:Q", title=y["title"], format=".4~g"),
+        alt.Tooltip("y:Q", title=y["axis"]["title"], format=".4~g"),
     ]
     model, measured = (data.filter(panel=panel, source=source) for source in ("model", "measured"))
     line = alt.Chart(model).mark_line(strokeWidth=2)

@@ -16,13 +16,14 @@ from xpline import __version__
 from xpline.claims import Judged
 from xpline.figures import Figure
 from xpline.figures.figure import VL_VERSION
+from xpline.platform import Entry
 
 
 def page(
     claims: Sequence[Judged],
     figures: Sequence[Figure],
     summary: str,
-    platforms: Mapping[str, Sequence[tuple[str, ...]]],
+    platforms: Mapping[str, Sequence[Entry]],
     measured: bool,
 ) -> bytes:
     """The page, as bytes of UTF-8; ``platforms`` are the entries of each, ``measured`` whether there was a data set.
@@ -50,11 +51,11 @@ def page(
     return html.encode()
 
 
-def _sections(entries: Sequence[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+def _sections(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     """Entries by the part of the platform that they belong to: all of a key but its last word."""
-    sections: dict[str, list[tuple[str, ...]]] = {}
+    sections: dict[str, list[Entry]] = {}
     for entry in entries:
-        sections.setdefault(entry[0].rpartition(".")[0] or "platform", []).append(entry)
+        sections.setdefault(entry.key.rpartition(".")[0] or "platform", []).append(entry)
     return sections
 
 
