@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xpline import bench
+from xpline._native import check_points
 from xpline.errors import XplineError
 from xpline.platform import Platform
 
@@ -87,6 +88,19 @@ class Platforms:
         if wanted not in self._loaded:
             self._loaded[wanted] = Platform(self._files.get(name, name), set=overrides)
         return self._loaded[wanted]
+
+
+def refusal(case: Case, platforms: Platforms) -> str | None:
+    """Why a case cannot run on its platform, or None where it can.
+
+    >>> refusal(case("dram", {"experiment": "random", "op": "load", "size": 100, "threads": 1}), Platforms())
+    'size = 100: must be a multiple of 64 bytes (a cache line), such as 64 or 128'
+    """
+    try:
+        check_points(platforms.of(case)._native, [case.point])
+    except XplineError as error:
+        return str(error)
+    return None
 
 
 def run(

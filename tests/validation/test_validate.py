@@ -115,3 +115,13 @@ def test_an_override_that_no_platform_has(model, directory):
         Platforms({"optane.colour": "red"})
     with pytest.raises(XplineError, match="NAME is one of optane, optane-ni, dram"):
         Platforms(files={"tape": "tape.toml"})
+
+
+def test_a_row_that_the_model_cannot_run_is_named_and_left_empty(model, write_dataset, tmp_path):
+    directory = write_dataset(tmp_path, "bandwidth", [{"access_size": 100}, {"threads": 99}, {"threads": 2}])
+    outcome = validate(directory)
+    assert outcome.predictions["throughput"].to_list() == [None, None, pytest.approx(200.3333, abs=1e-3)]
+    assert sorted(outcome.not_covered) == [
+        "size = 100: must be a multiple of 64 bytes (a cache line), such as 64 or 128",
+        "threads = 99: must be 1 to 24, a core each (optane-ni has 24)",
+    ]

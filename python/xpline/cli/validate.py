@@ -59,16 +59,21 @@ def validate(
     """
     platforms = Platforms(parse_overrides(set), platform_files(platform))
     conditions = [condition for text in only for condition in text.split(",")]
-    with counting("validate") as on_progress:
-        outcome = package.validate(
-            dataset,
-            predictions,
-            only=conditions,
-            sample=sample,
-            platforms=platforms,
-            jobs=jobs,
-            on_progress=on_progress,
-        )
+    try:
+        with counting("validate") as on_progress:
+            outcome = package.validate(
+                dataset,
+                predictions,
+                only=conditions,
+                sample=sample,
+                platforms=platforms,
+                jobs=jobs,
+                on_progress=on_progress,
+            )
+    except KeyboardInterrupt:
+        if predictions:
+            terminal.print("interrupted: run the same command again, and it goes on from here")
+        raise
     columns = [column.strip() for column in by.split(",")]
     unknown = [column for column in columns if column not in outcome.score.points.columns]
     if unknown:

@@ -3,10 +3,8 @@
 A data set is a folder with ``data/bandwidth.csv``, ``data/flush.csv``, ``data/alignment.csv`` (the sweep) and
 ``graphs/*.csv`` (what the figures of the paper show). Any subset of files and rows will do: what is there is used.
 
-    >>> from xpline import dataset  # doctest: +SKIP
-    >>> tables = dataset.read_tables("OptaneStudy")  # doctest: +SKIP
-    >>> plan = dataset.plan(tables)  # doctest: +SKIP
-    >>> sum(row.case is not None for row in plan)  # doctest: +SKIP
+    tables = dataset.read_tables("OptaneStudy")
+    cases = {row.case for row in dataset.plan(tables) if row.case}
 """
 
 from xpline.dataset.graphs import read_graph, read_scatter

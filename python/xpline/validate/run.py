@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from xpline import dataset
-from xpline.cases import Case, Platforms, Row, run
+from xpline.cases import Case, Platforms, Row, refusal, run
 from xpline.files import check_writable, replace_file
 from xpline.score import Score, score
 from xpline.validate.cache import Cache
@@ -57,7 +57,7 @@ def validate(
         check_writable(path)
     platforms = platforms or Platforms()
     tables = dataset.select(dataset.read_tables(directory), list(only))
-    rows = dataset.plan(tables)
+    rows = [_runnable(row, platforms) for row in dataset.plan(tables)]
     cases = _shuffled({row.case for row in rows if row.case})
     if sample is not None:
         cases = cases[:sample]
@@ -80,6 +80,12 @@ def validate(
         simulated=len(missing),
         resumed=len(cases) - len(missing),
     )
+
+
+def _runnable(row: dataset.PlannedRow, platforms: Platforms) -> dataset.PlannedRow:
+    """The row, without its case where the platform cannot run it."""
+    reason = row.case and refusal(row.case, platforms)
+    return replace(row, case=None, reason=reason) if reason else row
 
 
 def _shuffled(cases: set[Case]) -> list[Case]:
