@@ -7,7 +7,7 @@ import json
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from xpline import _native
 from xpline.cases import Case, Platforms, Row
@@ -71,10 +71,7 @@ class Cache:
             return None
         length = 0
         for number, line in enumerate(lines):
-            try:
-                entry = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
-                entry = None
+            entry = _whole(line)
             if number == 0 and entry != {"model": model_version()}:
                 return None
             if entry is None:
@@ -82,7 +79,15 @@ class Cache:
             if number:
                 self._rows[entry.pop("case")] = entry
             length += len(line)
-        return length
+        return length or None
+
+
+def _whole(line: bytes) -> dict[str, Any] | None:
+    """The entry of a line, or None when the line was cut short."""
+    try:
+        return json.loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
 
 
 def model_version() -> str:
