@@ -85,7 +85,8 @@ class FakeModel:
 
     def row(self, platform, point):
         reads = point.get("op") == "load"
-        return {"bandwidth_mib_s": 100.0 * point.get("threads", 1) + 1 / 3, "ewr": None if reads else 0.5}
+        bandwidth = 100.0 * point.get("threads", 1) + 1 / 3
+        return {"bandwidth_mib_s": bandwidth, "ewr": None if reads else 0.5, "imc_written_bytes": None if reads else 64}
 
 
 @pytest.fixture
@@ -106,6 +107,7 @@ class FakeMachine(FakeModel):
             **point,
             "bandwidth_mib_s": 1000.0 * threads * size / (size + 200),
             "ewr": 0.9 if point.get("lines", 1) <= 64 else 0.5,
+            "imc_written_bytes": 64,
             "latency_mean_ns": 60.0 + size / 8,
             "latency_std_ns": 5.0,
         }

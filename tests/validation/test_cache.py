@@ -5,14 +5,18 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from xpline.cases import Platforms, case
+from xpline.errors import XplineError
 from xpline.validate.cache import Cache
 
 CASES = [case("dram", {"experiment": "random", "op": "load", "size": 64, "threads": n}) for n in range(1, 7)]
-ROWS = [{"bandwidth_mib_s": 1000 / 3 * n, "ewr": None if n % 2 else n / 7} for n in range(1, 7)]
+ROWS = [
+    {"bandwidth_mib_s": 1000 / 3 * n, "ewr": None if n % 2 else n / 7, "imc_written_bytes": 64 * n} for n in range(1, 7)
+]
 PLATFORMS = Platforms()
 
 
@@ -45,3 +49,12 @@ def test_without_a_path_rows_are_kept_in_memory_alone(tmp_path):
         assert cache.get(CASES[0]) == ROWS[0]
         assert cache.get(CASES[1]) is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_runs_never_share_a_file(tmp_path):
+    path = tmp_path / "p.csv.cache"
+    fill(path)
+    with Cache(path, PLATFORMS), pytest.raises(XplineError, match="another run is using it"), Cache(path, PLATFORMS):
+        pass
+    with Cache(path, PLATFORMS) as cache:
+        assert cache.get(CASES[-1]) == ROWS[-1]

@@ -82,7 +82,7 @@ def test_the_power_budget_of_a_row_yields_to_the_user(model, directory):
 
     def row(platform, point):
         seen.append(platform["optane.power.budget"].value)
-        return {"bandwidth_mib_s": 1.0, "ewr": None}
+        return {"bandwidth_mib_s": 1.0, "ewr": None, "imc_written_bytes": 0}
 
     model.row = row
     validate(directory, only=["avgpower=12500"])
@@ -125,3 +125,11 @@ def test_a_row_that_the_model_cannot_run_is_named_and_left_empty(model, write_da
         "size = 100: must be a multiple of 64 bytes (a cache line), such as 64 or 128",
         "threads = 99: must be 1 to 24, a core each (optane-ni has 24)",
     ]
+
+
+def test_a_dimm_that_is_issued_nothing_reads_an_ewr_of_zero(model, write_dataset, tmp_path):
+    directory = write_dataset(tmp_path, "bandwidth", [{"operation": "Store", "ewr": 0.003}])
+    model.row = lambda platform, point: {"bandwidth_mib_s": 1000.0, "ewr": None, "imc_written_bytes": 0}
+    outcome = validate(directory)
+    assert outcome.predictions["ewr"].to_list() == [0.0]
+    assert outcome.score.total()["ewr_median"] == pytest.approx(0.003)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 from importlib.metadata import PackageNotFoundError, version
@@ -11,9 +12,10 @@ from typing import Any, Self
 
 from xpline import _native
 from xpline.cases import Case, Platforms, Row
+from xpline.errors import XplineError
 
 #: What is kept of a row: what predictions need.
-KEPT = ("bandwidth_mib_s", "ewr")
+KEPT = ("bandwidth_mib_s", "ewr", "imc_written_bytes")
 
 
 class Cache:
@@ -21,7 +23,7 @@ class Cache:
 
     A row is found again only for the same point on a platform with the same values, and only by the same build of
     the model: the first line of the file names the build, and another build starts the file anew. A last line cut
-    short by an interruption is dropped. Without a path nothing is kept.
+    short by an interruption is dropped. One run at a time may have the file. Without a path nothing is kept.
     """
 
     def __init__(self, path: Path | None, platforms: Platforms) -> None:
@@ -32,13 +34,15 @@ class Cache:
 
     def __enter__(self) -> Self:
         if self._path is not None:
-            good = self._read()
-            if good is None:
-                self._path.write_text(json.dumps({"model": model_version()}) + "\n")
-            else:
-                with self._path.open("r+b") as file:
-                    file.truncate(good)
-            self._file = self._path.open("a")
+            self._file = self._path.open("a+b")
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._file.close()
+                raise XplineError(f"{self._path}: another run is using it; wait for it, or name another file") from None
+            self._file.truncate(self._read())
+            if self._file.tell() == 0:
+                self._append({"model": model_version()})
         return self
 
     def __exit__(
@@ -56,30 +60,29 @@ class Cache:
         kept = {column: row[column] for column in KEPT}
         self._rows[self._key(case)] = kept
         if self._file is not None:
-            self._file.write(json.dumps({"case": self._key(case), **kept}) + "\n")
-            self._file.flush()
+            self._append({"case": self._key(case), **kept})
+
+    def _append(self, entry: dict[str, Any]) -> None:
+        self._file.write(json.dumps(entry).encode() + b"\n")
+        self._file.flush()
 
     def _key(self, case: Case) -> str:
         text = f"{self._platforms.fingerprint(case)} {case.point}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def _read(self) -> int | None:
-        """Read the file up to its last whole line; the length read, or None when it is of no use to this build."""
-        try:
-            lines = self._path.read_bytes().splitlines(keepends=True)
-        except FileNotFoundError:
-            return None
+    def _read(self) -> int:
+        """Read the file up to its last whole line; the length read, which is 0 when it is of no use to this build."""
+        self._file.seek(0)
         length = 0
-        for number, line in enumerate(lines):
+        for number, line in enumerate(self._file):
             entry = _whole(line)
-            if number == 0 and entry != {"model": model_version()}:
-                return None
-            if entry is None:
+            if entry is None or (number == 0 and entry != {"model": model_version()}):
                 break
             if number:
                 self._rows[entry.pop("case")] = entry
             length += len(line)
-        return length or None
+        self._file.seek(length)
+        return length
 
 
 def _whole(line: bytes) -> dict[str, Any] | None:
