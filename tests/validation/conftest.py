@@ -14,18 +14,18 @@ from xpline import bench
 #: The columns of the published files, in their order (those that nothing reads are left out).
 COLUMNS = {
     "bandwidth": "__key__ access_size avgpower date err ewr interleaving local machine media operation stride_size "
-    "task_type threads throughput",
+    "task_type threads throughput version",
     "flush": "__key__ access_size avgpower clwb_size date ewr fence fence_size interleaving local machine media op "
-    "task_type threads throughput",
+    "task_type threads throughput version",
     "alignment": "__key__ access_size alloc_type avgpower date ewr local machine media operation task_type threads "
-    "throughput",
+    "throughput version",
 }
 
 #: A value for each column that a test does not set.
 USUAL = {
     "access_size": 256, "avgpower": 15000, "date": "2019-04-01", "err": "", "ewr": "", "interleaving": 0, "local": 1,
     "machine": "AEP1", "media": "lpmem", "operation": "NTStore", "stride_size": 0, "threads": 1, "throughput": 1000.0,
-    "clwb_size": 64, "fence": 0, "fence_size": 256, "op": 0, "alloc_type": 0,
+    "clwb_size": 64, "fence": 0, "fence_size": 256, "op": 0, "alloc_type": 0, "version": "",
 }  # fmt: skip
 TASK = {"bandwidth": "RandBW", "flush": "ClwbFence", "alignment": "AlignBW"}
 

@@ -47,7 +47,19 @@ def planned(write_dataset, tmp_path, file, **row):
             "alignment",
             {"alloc_type": 6, "operation": "Load", "threads": 6},
             "optane",
-            {"experiment": "align", "op": "load", "size": 256, "binding": "ni-own-dimm", "threads": 6},
+            {"experiment": "align", "op": "load", "size": 256, "binding": "ni-own-dimm", "threads": 6, "fenced": False},
+        ),
+        (
+            "alignment",
+            {"alloc_type": 0, "operation": "Load", "threads": 6, "version": "f1bdd37545518343"},
+            "optane",
+            {"experiment": "align", "op": "load", "size": 256, "binding": "shared-all", "threads": 6, "fenced": True},
+        ),
+        (
+            "bandwidth",
+            {"task_type": "StrideBW", "operation": "Load", "stride_size": 256, "version": "b9b739d0"},
+            "optane-ni",
+            {"experiment": "stride", "op": "load", "size": 256, "stride": 256, "fence": 256, "threads": 1},
         ),
     ],
 )

@@ -36,7 +36,7 @@ pub struct Random {
 }
 
 /// Bandwidth of accesses of `size` bytes, each `stride` bytes after the one before (0: the same place again), with an
-/// sfence after each `fence` bytes of an access (0: none).
+/// sfence, for loads an mfence, after each `fence` bytes of an access (0: none).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stride {

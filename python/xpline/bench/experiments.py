@@ -51,7 +51,7 @@ def stride(
     """Bandwidth of accesses of ``size`` bytes, each ``stride`` bytes after the one before.
 
     Without ``stride`` the accesses follow each other without gap; 0 repeats the same place. After each ``fence`` bytes
-    of an access comes an sfence; 0 is none.
+    of an access comes an sfence, or for loads an mfence; 0 is none.
 
     >>> table = stride("optane-ni", op="ntstore", size=256, threads=[1, 8])
     >>> one, eight = table["ewr"]

@@ -13,9 +13,9 @@ OPERATIONS = {"Load": "load", "NTStore": "ntstore", "Store": "store", "Store+Flu
 #: The DIMMs a thread may touch, by ``alloc_type`` of alignment.csv.
 BINDINGS = ["shared-all", "own-all", "own-dimm", "shared-imc", "own-pair", "ni-shared-all", "ni-own-dimm"]
 
-#: Version of the benchmark that fences each access of alignment.csv: its 64 B loads take one idle latency each, whatever the
-#: DIMMs (12 threads read 1.7 GiB/s), where those of other versions overlap.
-FENCED_ALIGNMENT = "f1bdd3"
+#: Versions of the benchmark that fence each access, by table: their 64 B loads take one idle latency each, whatever
+#: the DIMMs (12 threads read 1.7 GiB/s at random and 3.5 GiB/s in sequence), where those of other versions overlap.
+FENCED = {"alignment": "f1bdd3", "bandwidth": "b9b739"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ def _bandwidth(row: dict[str, str]) -> Case:
         point["experiment"] = "random"
     elif row["task_type"] == "StrideBW":
         point |= {"experiment": "stride", "stride": _integer(row, "stride_size")}
+        if _is_fenced(row, "bandwidth"):
+            point["fence"] = point["size"]
     else:
         raise _NotCoveredError(f"task {row['task_type']} is not an experiment yet")
     if row["local"] == "0":
@@ -74,7 +76,7 @@ def _alignment(row: dict[str, str]) -> Case:
         "op": _one_of(OPERATIONS, row, "operation"),
         "size": _integer(row, "access_size"),
         "binding": _one_of({str(i): name for i, name in enumerate(BINDINGS)}, row, "alloc_type"),
-        "fenced": (row["version"] or "").startswith(FENCED_ALIGNMENT),
+        "fenced": _is_fenced(row, "alignment"),
     }
     if row["media"] != "lpmem":
         raise _NotCoveredError(f"media {row['media']} has no platform with DIMMs to bind threads to yet")
@@ -101,6 +103,10 @@ def _on_platform(row: dict[str, str], platform: str, point: dict[str, object]) -
     budget = platform != "dram" and milliwatts > 0
     overrides = (f"optane.power.budget={milliwatts / 1000:g}W",) if budget else ()
     return case(platform, point | {"threads": _integer(row, "threads")}, overrides)
+
+
+def _is_fenced(row: dict[str, str | None], file: str) -> bool:
+    return (row["version"] or "").startswith(FENCED[file])
 
 
 def _one_of(known: dict[str, str], row: dict[str, str], column: str) -> str:

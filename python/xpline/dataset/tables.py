@@ -22,7 +22,7 @@ CONFIGURATION: dict[str, list[str]] = {
 #: Read as well: the key and the value of a row, and what tells a bad series.
 _ALSO = {"bandwidth": ["date", "machine"], "flush": [], "alignment": []}
 
-#: Read where they are: what the write counters said, and the version of the benchmark.
+#: Read where the file has them: EWR, and the version of the benchmark.
 _OPTIONAL = ["ewr", "version"]
 
 #: Table name -> one row a measurement; every column is text as it stands in the file, plus ``line`` (from 1).
@@ -70,9 +70,8 @@ def read_csv(path: Path, required: list[str]) -> pl.DataFrame:
 def _read(path: Path, name: str) -> pl.DataFrame:
     columns = ["__key__", "throughput", *CONFIGURATION[name], *_ALSO[name]]
     frame = read_csv(path, columns)
-    absent = [column for column in _OPTIONAL if column not in frame.columns]
-    frame = frame.with_columns(pl.lit(None, pl.String).alias(column) for column in absent)
-    frame = frame.select(*columns, *_OPTIONAL).with_row_index("line", offset=2)
+    absent = [pl.lit(None, pl.String).alias(column) for column in _OPTIONAL if column not in frame.columns]
+    frame = frame.with_columns(absent).select(*columns, *_OPTIONAL).with_row_index("line", offset=2)
     if frame.height and frame["__key__"][0] == "string":  # the second line of the original names the types
         frame = frame.slice(1)
     if frame["__key__"].null_count():

@@ -47,9 +47,17 @@ impl<W: Walk> Accesses<W> {
         }
     }
 
-    /// The same accesses with an sfence after each `bytes` of them; 0 for none.
+    /// The same accesses with a fence after each `bytes` of them, for loads one that waits for loads; 0 for none.
     pub fn fenced_each(self, bytes: u64) -> Self {
-        Self { fence: bytes, ..self }
+        let fence_kind = match self.op {
+            point::Op::Load => OpKind::Mfence,
+            _ => OpKind::Sfence,
+        };
+        Self {
+            fence: bytes,
+            fence_kind,
+            ..self
+        }
     }
 
     /// The same accesses with an mfence after each.
