@@ -41,10 +41,10 @@ bench:
 lint: export PYO3_PYTHON = $(abspath $(BIN)/python)
 lint: $(INSTALLED)
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 format: $(INSTALLED)
 	cargo fmt --all
