@@ -76,7 +76,10 @@ impl Machine {
             None => match self.own(core, head.address, now) {
                 Ok(owned) => {
                     self.cores[core].store_buffer[0].owned_at = Some(owned);
-                    self.cores[core].owned = self.cores[core].owned.max(1);
+                    if self.cores[core].owned == 0 {
+                        self.cores[core].owned = 1;
+                        self.cores[core].owned_stores = 1;
+                    }
                     Outcome::Retry(owned)
                 }
                 Err(free) => Outcome::Retry(free),
@@ -110,17 +113,19 @@ impl Machine {
         loop {
             let state = &self.cores[core];
             let next = state.owned;
-            if next >= self.timing.rfo_depth || next >= state.store_buffer.len() {
+            if state.owned_stores >= self.timing.rfo_depth || next >= state.store_buffer.len() {
                 return;
             }
             let entry = state.store_buffer[next];
-            if entry.kind == OpKind::Store && entry.owned_at.is_none() {
+            let is_store = entry.kind == OpKind::Store;
+            if is_store && entry.owned_at.is_none() {
                 match self.own(core, entry.address, now) {
                     Ok(owned) => self.cores[core].store_buffer[next].owned_at = Some(owned),
                     Err(_) => return,
                 }
             }
             self.cores[core].owned += 1;
+            self.cores[core].owned_stores += usize::from(is_store);
         }
     }
 
@@ -136,8 +141,10 @@ impl Machine {
         if free > now {
             return Outcome::Retry(free);
         }
-        let arrival = now + self.timing.request + self.timing.nt_latency;
-        if self.caches.drop_line(core, line) && u64::from(head.bytes) < LINE {
+        let cached = self.caches.drop_line(core, line);
+        let elsewhere = if cached.is_some() { 0 } else { self.timing.nt_uncached };
+        let arrival = now + self.timing.request + self.timing.nt_latency + elsewhere;
+        if cached == Some(true) && u64::from(head.bytes) < LINE {
             // What the ntstore does not overwrite goes to memory first.
             self.memory.write_evicted(head.address, arrival);
         }
@@ -166,7 +173,7 @@ impl Machine {
     #[inline]
     fn commit_flush(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
         let line = head.address / LINE;
-        let (slot, free) = self.cores[core].fills.first_free();
+        let (slot, free) = self.cores[core].flushing.first_free();
         if free > now {
             return Outcome::Retry(free);
         }
@@ -174,7 +181,7 @@ impl Machine {
         let dirty = if head.kind == OpKind::Clwb && self.timing.clwb_keeps_line {
             self.caches.write_back(core, line)
         } else {
-            self.caches.drop_line(core, line)
+            self.caches.drop_line(core, line).unwrap_or(false)
         };
         if !dirty {
             return Outcome::Done(now + self.timing.op_interval);
@@ -182,7 +189,7 @@ impl Machine {
         let arrival = now + self.timing.request;
         let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
         let state = &mut self.cores[core];
-        state.fills.occupy(slot, line, accepted);
+        state.flushing.occupy(slot, line, accepted + self.timing.flush_return);
         state.accepted = state.accepted.max(accepted);
         // clflush, unlike clflushopt and clwb, is ordered against the next of its kind.
         Outcome::Done(if head.kind == OpKind::Clflush {
@@ -196,8 +203,11 @@ impl Machine {
     #[inline]
     fn retire_head(&mut self, core: usize, now: Time) {
         let state = &mut self.cores[core];
-        state.store_buffer.pop_front();
-        state.owned = state.owned.saturating_sub(1);
+        let retired = state.store_buffer.pop_front();
+        if state.owned > 0 {
+            state.owned -= 1;
+            state.owned_stores -= usize::from(retired.is_some_and(|op| op.kind == OpKind::Store));
+        }
         let room = self.timing.store_buffer - state.store_buffer.len();
         let wake = state.waiting == Waiting::StoreBuffer && room >= WAKE_FREE.min(self.timing.store_buffer);
         self.own_ahead(core, now);

@@ -51,8 +51,11 @@ pub struct Core {
     pub window: Window,
     pub fills: Pending,
     pub store_buffer: VecDeque<Commit>,
-    /// Stores at the head of the buffer that have asked for their line.
+    /// Entries at the head of the buffer whose stores have asked for their line, and how many stores that is.
     pub owned: usize,
+    pub owned_stores: usize,
+    /// Lines flushed whose entries in the write pending queues have not been returned.
+    pub flushing: Pending,
     /// Fences in the store buffer.
     pub fences: u32,
     /// Whether the commit engine is scheduled.
@@ -72,6 +75,8 @@ impl Core {
             fills: Pending::new(core.fill_buffers),
             store_buffer: VecDeque::with_capacity(core.store_buffer as usize),
             owned: 0,
+            owned_stores: 0,
+            flushing: Pending::new(core.flushes),
             fences: 0,
             committing: false,
             accepted: 0,

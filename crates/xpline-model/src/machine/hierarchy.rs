@@ -144,15 +144,15 @@ impl Hierarchy {
         }
     }
 
-    /// Drop the line (clflush, clflushopt, ntstore): true if it was dirty.
+    /// Drop the line (clflush, clflushopt, ntstore): `Some(dirty)` if it was cached.
     #[inline]
-    pub fn drop_line(&mut self, core: usize, line: u64) -> bool {
+    pub fn drop_line(&mut self, core: usize, line: u64) -> Option<bool> {
         let private = &mut self.private[core];
         if let Some(l2) = private.l2.remove(line) {
             let l1d = private.l1d.remove(line).unwrap_or(false);
-            return l1d || l2;
+            return Some(l1d || l2);
         }
-        !self.l3.is_empty() && self.l3.remove(line).unwrap_or(false)
+        if self.l3.is_empty() { None } else { self.l3.remove(line) }
     }
 
     pub fn reset_counters(&mut self) {

@@ -107,7 +107,7 @@ section! {
         fill_buffers: Count in 1..=256,
         /// Store buffer: stores that wait after they retire.
         store_buffer: Count in 1..=1024,
-        /// Entries at the head of the store buffer whose stores may ask for their line early.
+        /// Stores at the head of the store buffer that may ask for their line early.
         store_rfo_depth: Count in 0..=1024,
         /// Time to issue one memory op of up to 64 B.
         op_interval: Duration in 1..=US,
@@ -115,6 +115,10 @@ section! {
         nt_interval: Duration in 1..=US,
         /// Time by which an ntstore reaches memory later than a write-back does: its buffer is closed first.
         nt_latency: Duration in 0..=US,
+        /// Time that an ntstore takes longer when the line is in no cache of its core.
+        nt_uncached: Duration in 0..=US,
+        /// Lines flushed by clwb or clflush that wait for the return of their entry in a write pending queue.
+        flushes: Count in 1..=256,
         /// Time in which one clwb or clflush of a dirty line commits.
         flush_interval: Duration in 1..=US,
         /// Whether clwb keeps the line in the caches; the architecture allows both.
@@ -181,6 +185,8 @@ section! {
         channels: Count in 1..=16,
         /// Entries of the write pending queue of a channel.
         wpq: Count in 1..=1024,
+        /// Time from the acceptance of a flushed line to the return of its entry to the core.
+        flush_return: Duration in 0..=10 * US,
         /// Lines that one core may hold in the write pending queue of a channel.
         wpq_per_core: Count in 1..=1024,
     }
