@@ -41,8 +41,8 @@ def test_a_machine_that_has_everything_passes_in_silence(tmp_path):
             {"python3": 'case "$*" in *version*) echo 3.12 ;; *) exit 1 ;; esac'},
             "missing: venv, a module of python3; install with: apt-get install python3.12-venv",
         ),
-        ({"cargo": "exit 1"}, "missing: cargo >= 1.85 (no cargo that runs); install with: curl "),
-        ({"cargo": "echo cargo 1.84.1"}, "missing: cargo >= 1.85 (found 1.84.1); install with: rustup update stable"),
+        ({"cargo": "exit 1"}, "missing: cargo >= 1.88 (no cargo that runs); install with: curl "),
+        ({"cargo": "echo cargo 1.87.0"}, "missing: cargo >= 1.88 (found 1.87.0); install with: rustup update stable"),
     ],
 )
 def test_what_is_missing_is_said_in_one_line(tmp_path, changes, said):
