@@ -345,9 +345,13 @@ fn readings_of_the_clock_become_latencies() {
 }
 
 #[test]
-fn a_round_writes_the_first_halves_and_then_the_second() {
-    let ops = ops(r#"{"experiment": "xpbuffer", "lines": 2}"#, 9);
-    assert!(ops.iter().all(|op| op.kind == OpKind::NtStore && op.size == 64));
-    let addresses: Vec<_> = ops.iter().map(|op| op.addr).collect();
-    assert_eq!(addresses, [0, 64, 256, 320, 128, 192, 384, 448, 0]);
+fn a_round_writes_the_first_halves_and_then_the_second_and_pauses() {
+    let ops = ops(r#"{"experiment": "xpbuffer", "lines": 2}"#, 18);
+    for round in ops.chunks(9) {
+        let (writes, pause) = round.split_at(8);
+        assert!(writes.iter().all(|op| op.kind == OpKind::NtStore && op.size == 64));
+        let addresses: Vec<_> = writes.iter().map(|op| op.addr).collect();
+        assert_eq!(addresses, [0, 64, 256, 320, 128, 192, 384, 448]);
+        assert_eq!(pause[0].kind, OpKind::Compute);
+    }
 }

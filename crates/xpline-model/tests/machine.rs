@@ -100,10 +100,10 @@ fn an_ntstore_is_persistent_once_the_write_pending_queue_has_it() {
     let (mesh, core) = (&platform.mesh, &platform.core);
     let way = mesh.request + core.nt_latency + mesh.response;
     // The fence waits for the acceptance, which comes later than the commit engine is free again.
-    assert_eq!(
-        timed(&platform, &[], &[op(OpKind::NtStore, 0)]),
-        way + core.fence + core.stamp
-    );
+    let cached = timed(&platform, &[op(OpKind::Load, 0)], &[op(OpKind::NtStore, 0)]);
+    assert_eq!(cached, way + core.fence + core.stamp);
+    let uncached = timed(&platform, &[], &[op(OpKind::NtStore, 0)]);
+    assert_eq!(uncached, cached + core.nt_uncached);
 }
 
 #[test]

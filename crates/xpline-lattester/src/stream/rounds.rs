@@ -4,7 +4,10 @@ use xpline_model::{Op, OpKind};
 
 use super::{LINE, line};
 
-/// Rounds of ntstores over a region: the first half of each of its lines, then the second half of each.
+/// Instructions between two rounds: some 10 us, in which the counters are read and the DIMM writes back what is whole.
+const PAUSE: u32 = 50_000;
+
+/// Rounds of ntstores over a region: the first half of each of its lines, then the second half of each, then a pause.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     lines: u64,
@@ -14,6 +17,7 @@ pub struct Rounds {
     /// The present line, and the bytes of its half that are written.
     at: u64,
     done: u64,
+    pausing: bool,
 }
 
 impl Rounds {
@@ -24,11 +28,15 @@ impl Rounds {
             half: 0,
             at: 0,
             done: 0,
+            pausing: false,
         }
     }
 
     #[inline]
     pub fn next(&mut self) -> Op {
+        if std::mem::take(&mut self.pausing) {
+            return Op::new(OpKind::Compute, 0, PAUSE);
+        }
         let half_bytes = self.line_bytes / 2;
         let address = self.at * self.line_bytes + self.half * half_bytes + self.done;
         self.done += LINE;
@@ -38,6 +46,7 @@ impl Rounds {
             if self.at == self.lines {
                 self.at = 0;
                 self.half = 1 - self.half;
+                self.pausing = self.half == 0;
             }
         }
         line(OpKind::NtStore, address)

@@ -24,9 +24,7 @@ pub struct OptaneDimm {
     line_shift: u32,
     page_shift: u32,
     full: u8,
-    /// A whole line waits this long for more writes before it goes to the media, ...
-    write_delay: Time,
-    /// ... and cannot be read from when the media take it until they have written it.
+    /// A line cannot be read from when the media take it until they have written it.
     write_latency: Time,
     lookahead: u32,
     /// When each of the lines last sent to the media left the write-back queue, oldest first from `next_staged`.
@@ -52,7 +50,6 @@ impl OptaneDimm {
             line_shift: optane.xpbuffer.line.trailing_zeros(),
             page_shift: optane.ait.page.trailing_zeros(),
             full: ((1u16 << pieces) - 1) as u8,
-            write_delay: optane.xpbuffer.write_delay,
             write_latency: optane.media.write_latency,
             lookahead: optane.xpbuffer.lookahead,
             staged: vec![0; optane.xpbuffer.write_back_queue as usize],
@@ -137,7 +134,7 @@ impl OptaneDimm {
         if entry.dirty == self.full {
             entry.dirty = 0;
             entry.fetched = true;
-            let turn = self.media.write(xpline, taken + self.write_delay);
+            let turn = self.media.write(xpline, taken);
             self.buffer.entry(slot).leaves_at = turn.taken;
         }
         taken

@@ -239,8 +239,6 @@ section! {
         hit_latency: Duration in 1..=10 * US,
         /// Oldest lines among which the next to leave is chosen, by which can leave first.
         lookahead: Count in 1..=1_048_576,
-        /// Time for which a line that is whole waits for more writes before it goes to the media.
-        write_delay: Duration in 0..=100 * US,
         /// Lines on their way from the buffer to the media.
         write_back_queue: Count in 1..=65_536,
         /// Reads in flight at a DIMM above which lines are lost before they are used up.
