@@ -105,7 +105,7 @@ fn the_non_interleaved_platform_differs_from_the_interleaved_one_in_its_dimms_on
 fn the_dram_platform_shares_the_host_of_the_optane_one() {
     let (dram, optane) = (Platform::builtin("dram").unwrap(), Platform::builtin("optane").unwrap());
     assert!(matches!(dram.memory, Memory::Dram(_)));
-    assert_eq!((dram.core, dram.l3, dram.imc), (optane.core, optane.l3, optane.imc));
+    assert_eq!((dram.core, dram.l3, dram.mesh), (optane.core, optane.l3, optane.mesh));
 }
 
 #[test]

@@ -148,7 +148,7 @@ impl Machine {
             // What the ntstore does not overwrite goes to memory first.
             self.memory.write_evicted(head.address, arrival);
         }
-        let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
+        let accepted = self.memory.write(core, head.address, arrival).at + self.timing.response;
         self.count_nt_store(head);
         let state = &mut self.cores[core];
         state.fills.occupy(slot, line, accepted);
@@ -162,7 +162,13 @@ impl Machine {
             state.owned = state.owned.saturating_sub(1);
             self.count_nt_store(next);
         }
-        Outcome::Done(now + self.timing.nt_interval)
+        Outcome::Done(
+            now + if cached.is_some() {
+                self.timing.nt_cached_interval
+            } else {
+                self.timing.nt_interval
+            },
+        )
     }
 
     fn count_nt_store(&mut self, store: Commit) {
@@ -187,9 +193,10 @@ impl Machine {
             return Outcome::Done(now + self.timing.op_interval);
         }
         let arrival = now + self.timing.request;
-        let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
+        let write = self.memory.write(core, head.address, arrival);
+        let accepted = write.at + self.timing.response;
         let state = &mut self.cores[core];
-        state.flushing.occupy(slot, line, accepted + self.timing.flush_return);
+        state.flushing.occupy(slot, line, write.returned + self.timing.response);
         state.accepted = state.accepted.max(accepted);
         // clflush, unlike clflushopt and clwb, is ordered against the next of its kind.
         Outcome::Done(if head.kind == OpKind::Clflush {

@@ -102,7 +102,7 @@ impl MemorySystem {
         self.latest = at;
         let done = match kind {
             RequestKind::Read => self.memory.read(address, at),
-            RequestKind::Write => self.memory.write(source as usize, address, at),
+            RequestKind::Write => self.memory.write(source as usize, address, at).at,
         };
         let ticket = self.next_ticket;
         self.next_ticket += 1;

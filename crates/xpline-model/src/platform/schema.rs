@@ -113,6 +113,8 @@ section! {
         op_interval: Duration in 1..=US,
         /// Time in which one write-combining buffer drains.
         nt_interval: Duration in 1..=US,
+        /// The same where the line was in a cache of the core.
+        nt_cached_interval: Duration in 1..=US,
         /// Time by which an ntstore reaches memory later than a write-back does: its buffer is closed first.
         nt_latency: Duration in 0..=US,
         /// Time that an ntstore takes longer when the line is in no cache of its core.
@@ -185,7 +187,7 @@ section! {
         channels: Count in 1..=16,
         /// Entries of the write pending queue of a channel.
         wpq: Count in 1..=1024,
-        /// Time from the acceptance of a flushed line to the return of its entry to the core.
+        /// Time for which a flushed line keeps its entry of a write pending queue while reads go first.
         flush_return: Duration in 0..=10 * US,
         /// Lines that one core may hold in the write pending queue of a channel.
         wpq_per_core: Count in 1..=1024,
