@@ -18,6 +18,7 @@ pub struct OptaneDimm {
     link_in: Time,
     link_out: Time,
     write_transfer: Time,
+    rewrite_transfer: Time,
     read_transfer: Time,
     hit_latency: Time,
     ait_miss_latency: Time,
@@ -44,6 +45,7 @@ impl OptaneDimm {
             link_in: 0,
             link_out: 0,
             write_transfer: optane.ddrt.write_transfer,
+            rewrite_transfer: optane.ddrt.rewrite_transfer,
             read_transfer: optane.ddrt.read_transfer,
             hit_latency: optane.xpbuffer.hit_latency,
             ait_miss_latency: optane.ait.miss_latency,
@@ -124,8 +126,9 @@ impl OptaneDimm {
                 (slot, free)
             }
         };
-        self.link_in = taken + self.write_transfer;
         let entry = self.buffer.entry(slot);
+        let rewritten = entry.leaves_at > 0;
+        self.link_in = taken + if rewritten { self.rewrite_transfer } else { self.write_transfer };
         if entry.leaves_at > taken {
             // A write-back of the whole line waits for the media: it takes the new data along.
             return taken;

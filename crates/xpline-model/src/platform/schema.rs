@@ -227,6 +227,8 @@ section! {
         read_transfer: Duration in 1..=US,
         /// Time on the link of 64 B written.
         write_transfer: Duration in 1..=US,
+        /// The same where the buffer still holds the line from when it was whole.
+        rewrite_transfer: Duration in 1..=US,
     }
 }
 
