@@ -128,7 +128,12 @@ impl OptaneDimm {
         };
         let entry = self.buffer.entry(slot);
         let rewritten = entry.leaves_at > 0;
-        self.link_in = taken + if rewritten { self.rewrite_transfer } else { self.write_transfer };
+        self.link_in = taken
+            + if rewritten {
+                self.rewrite_transfer
+            } else {
+                self.write_transfer
+            };
         if entry.leaves_at > taken {
             // A write-back of the whole line waits for the media: it takes the new data along.
             return taken;
