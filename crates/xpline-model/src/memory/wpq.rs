@@ -2,6 +2,8 @@
 //!
 //! First in, first out. One core may hold at most a few of its entries, so that a slow DIMM blocks the core behind its own writes.
 
+use std::collections::VecDeque;
+
 use crate::time::Time;
 
 /// A ring of the times at which entries leave the queue, oldest first.
@@ -16,21 +18,6 @@ impl Departures {
             times: vec![0; size as usize],
             next: 0,
         }
-    }
-
-    /// Entries of the ring that have not left by `now`.
-    #[inline]
-    fn pending(&self, now: Time) -> u32 {
-        // Departures grow from the oldest to the newest entry of the ring.
-        let (newer, older) = self.times.split_at(self.next);
-        let left = older.partition_point(|&time| time <= now);
-        let waiting = older.len() - left;
-        let behind = if waiting == 0 {
-            newer.len() - newer.partition_point(|&time| time <= now)
-        } else {
-            newer.len()
-        };
-        (waiting + behind) as u32
     }
 
     /// When the oldest of the last `size` entries leaves: from then on there is room for another.
@@ -52,20 +39,17 @@ impl Departures {
 pub struct Wpq {
     all: Departures,
     per_core: Vec<Departures>,
-    /// Entries of the queue and what waits for room in it.
-    under_way: Departures,
+    /// When the entries of the queue, and what waits for room in it, leave: oldest first.
+    under_way: VecDeque<Time>,
     last_departure: Time,
 }
-
-/// Writes under way that are counted at most: every fill buffer of a large socket.
-const COUNTED: u32 = 1024;
 
 impl Wpq {
     pub fn new(entries: u32, per_core: u32, cores: u32) -> Self {
         Self {
             all: Departures::new(entries),
             per_core: (0..cores).map(|_| Departures::new(per_core)).collect(),
-            under_way: Departures::new(COUNTED),
+            under_way: VecDeque::with_capacity(1024),
             last_departure: 0,
         }
     }
@@ -92,17 +76,20 @@ impl Wpq {
     #[inline]
     pub fn push(&mut self, core: Option<usize>, departure: Time) {
         self.all.push(departure);
-        self.under_way.push(departure);
+        self.under_way.push_back(departure);
         if let Some(core) = core {
             self.per_core[core].push(departure);
         }
         self.last_departure = departure;
     }
 
-    /// Writes that have not left by `now`, those that still wait for room in the queue included.
+    /// Writes that have not left by `now`, those that still wait for room in the queue included. Moments come in order, or nearly.
     #[inline]
-    pub fn under_way(&self, now: Time) -> u32 {
-        self.under_way.pending(now)
+    pub fn under_way(&mut self, now: Time) -> u32 {
+        while self.under_way.front().is_some_and(|&departure| departure <= now) {
+            self.under_way.pop_front();
+        }
+        self.under_way.len() as u32
     }
 }
 
