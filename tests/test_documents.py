@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from xpline import table
+from xpline import Platform, table
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -41,3 +41,12 @@ def test_the_reference_names_every_column_of_the_table():
     rows = (ROOT / "docs/reference/table.md").read_text().splitlines()
     cells = [row.split("|")[1] for row in rows if row.startswith("| `")]
     assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(table.COLUMNS)
+
+
+def test_every_platform_key_that_is_named_exists():
+    keys = {entry.key for name in ("optane", "dram") for entry in Platform(name).show()}
+    sections = "|".join({key.split(".")[0] for key in keys if "." in key})
+    pattern = rf"""[`"\s]((?:{sections})\.[a-z_.]+)[`"=]"""
+    named = {key for document in DOCUMENTS for key in re.findall(pattern, document.read_text())}
+    assert len(named) > 5
+    assert named <= keys
