@@ -74,8 +74,8 @@ fn the_machine_runs_at_both_ends_of_every_range() {
             // One end may contradict the other values, which is then said; both ends never do.
             let mut loaded = 0;
             for set in ends.map(|end| format!("{}={end}", key.path)) {
-                // A size at the end of its range fits a number of ways that is a power of two.
-                let sets = ["l3.ways=16".into(), set.clone()];
+                // A size at the end of its range fits numbers of ways and slices that are powers of two.
+                let sets = ["l3.ways=16".into(), "l3.slices=16".into(), set.clone()];
                 let platform = Platform::load(name, &sets, &|_| Err(ErrorKind::NotFound.into()));
                 let Ok(platform) = platform else { continue };
                 loaded += 1;

@@ -18,22 +18,22 @@ pub struct Cache {
     /// `sets x ways` entries; within a set the most recently used comes first.
     entries: Vec<u32>,
     ways: usize,
+    /// Sets of a slice, indexed by the low bits of the line; a hash of the line chooses the slice.
     sets: u64,
-    hashed: bool,
+    slices: u64,
     replacement: Replacement,
     occupied: usize,
     random: u64,
 }
 
 impl Cache {
-    /// `hashed` spreads lines over the sets by a hash of the address, as a sliced last-level cache does.
-    pub fn new(lines: u64, ways: u32, hashed: bool, replacement: Replacement) -> Self {
-        let sets = lines / u64::from(ways);
+    pub fn new(lines: u64, ways: u32, slices: u32, replacement: Replacement) -> Self {
+        let sets = lines / u64::from(ways) / u64::from(slices);
         Self {
-            entries: vec![EMPTY; (sets * u64::from(ways)) as usize],
+            entries: vec![EMPTY; (sets * u64::from(ways) * u64::from(slices)) as usize],
             ways: ways as usize,
             sets,
-            hashed,
+            slices: u64::from(slices),
             replacement,
             occupied: 0,
             random: 0x9e37_79b9_7f4a_7c15,
@@ -47,13 +47,12 @@ impl Cache {
 
     #[inline]
     fn set_start(&self, line: u64) -> usize {
-        let set = if self.hashed {
-            // Fibonacci hashing; the high half scaled to the number of sets, which need not be a power of two.
+        let mut set = line % self.sets;
+        if self.slices > 1 {
+            // Fibonacci hashing; the high half scaled to the number of slices, which need not be a power of two.
             let spread = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            (spread * self.sets) >> 32
-        } else {
-            line % self.sets
-        };
+            set += ((spread * self.slices) >> 32) * self.sets;
+        }
         set as usize * self.ways
     }
 
@@ -145,7 +144,7 @@ mod tests {
 
     #[test]
     fn lru_gives_up_the_line_used_longest_ago() {
-        let mut cache = Cache::new(2, 2, false, Replacement::Lru);
+        let mut cache = Cache::new(2, 2, 1, Replacement::Lru);
         assert_eq!(cache.insert(10, false), None);
         assert_eq!(cache.insert(11, true), None);
         assert!(cache.touch(10, false));
@@ -155,7 +154,7 @@ mod tests {
 
     #[test]
     fn cleaning_and_removing_report_dirt() {
-        let mut cache = Cache::new(4, 2, true, Replacement::Random);
+        let mut cache = Cache::new(8, 2, 2, Replacement::Random);
         cache.insert(7, true);
         assert_eq!(cache.clean(7), Some(true));
         assert_eq!(cache.clean(7), Some(false));

@@ -55,13 +55,18 @@ impl Hierarchy {
     pub fn new(platform: &Platform) -> Self {
         let private = (0..platform.core.count)
             .map(|_| Private {
-                l1d: Cache::new(platform.l1d.size / LINE, platform.l1d.ways, false, Replacement::Lru),
-                l2: Cache::new(platform.l2.size / LINE, platform.l2.ways, false, Replacement::Lru),
+                l1d: Cache::new(platform.l1d.size / LINE, platform.l1d.ways, 1, Replacement::Lru),
+                l2: Cache::new(platform.l2.size / LINE, platform.l2.ways, 1, Replacement::Lru),
             })
             .collect();
         Self {
             private,
-            l3: Cache::new(platform.l3.size / LINE, platform.l3.ways, true, platform.l3.replacement),
+            l3: Cache::new(
+                platform.l3.size / LINE,
+                platform.l3.ways,
+                platform.l3.slices,
+                platform.l3.replacement,
+            ),
             l1d_counters: CacheCounters::default(),
             l2_counters: CacheCounters::default(),
             l3_counters: CacheCounters::default(),

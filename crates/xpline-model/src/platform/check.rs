@@ -25,13 +25,13 @@ impl Check<'_> {
     fn caches(&self) -> Result<(), PlatformError> {
         let Platform { l1d, l2, l3, .. } = self.0;
         let caches = [
-            ("l1d.size", l1d.size, l1d.ways),
-            ("l2.size", l2.size, l2.ways),
-            ("l3.size", l3.size, l3.ways),
+            ("l1d.size", l1d.size, l1d.ways, "ways x 64B"),
+            ("l2.size", l2.size, l2.ways, "ways x 64B"),
+            ("l3.size", l3.size, l3.ways * l3.slices, "ways x slices x 64B"),
         ];
         caches
             .iter()
-            .try_for_each(|(key, size, ways)| self.multiple(key, *size, u64::from(*ways) * LINE, "ways x 64B"))
+            .try_for_each(|(key, size, lines, rule)| self.multiple(key, *size, u64::from(*lines) * LINE, rule))
     }
 
     fn controllers(&self) -> Result<(), PlatformError> {

@@ -151,6 +151,8 @@ section! {
         size: Bytes in (KIB..=GIB).multiple_of(64),
         /// Associativity.
         ways: Count in 1..=64,
+        /// Slices that a hash of the address spreads lines over.
+        slices: Count in 1..=256,
         /// Load-to-use latency of a hit.
         hit: Duration in 1..=US,
         /// Which line of a full set makes room.
