@@ -107,7 +107,7 @@ fn threads(threads: u32, platform: &Platform) -> Result<(), PointError> {
 
 /// A size in bytes: whole cache lines, and inside a thread's region.
 fn size(parameter: &'static str, bytes: u64) -> Result<(), PointError> {
-    if bytes == 0 || bytes % LINE != 0 {
+    if bytes == 0 || !bytes.is_multiple_of(LINE) {
         return refuse(
             parameter,
             bytes,
@@ -129,7 +129,7 @@ fn flush_sizes(flush: &Flush) -> Result<(), PointError> {
     size("size", flush.size)?;
     fence(flush.fence, flush.size)?;
     size("clwb", flush.clwb)?;
-    if flush.fence % flush.clwb != 0 {
+    if !flush.fence.is_multiple_of(flush.clwb) {
         return refuse("clwb", flush.clwb, format!("must divide fence = {}", flush.fence));
     }
     Ok(())
@@ -138,7 +138,7 @@ fn flush_sizes(flush: &Flush) -> Result<(), PointError> {
 /// A fence interval: whole cache lines, and an access is whole intervals.
 fn fence(bytes: u64, access: u64) -> Result<(), PointError> {
     size("fence", bytes)?;
-    if access % bytes == 0 {
+    if access.is_multiple_of(bytes) {
         return Ok(());
     }
     refuse("fence", bytes, format!("must divide size = {access}"))

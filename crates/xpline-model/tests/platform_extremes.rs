@@ -32,7 +32,7 @@ impl Program for Mixture {
             OpKind::Mfence,
             OpKind::Stamp,
         ];
-        let line = if random % 2 == 0 {
+        let line = if random.is_multiple_of(2) {
             random / 2 % 64
         } else {
             random % (1 << 30)

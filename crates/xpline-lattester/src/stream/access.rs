@@ -82,7 +82,7 @@ impl<W: Walk> Accesses<W> {
 
     #[inline]
     pub fn next(&mut self) -> Op {
-        if self.fence > 0 && self.fenced < self.done && self.done % self.fence == 0 {
+        if self.fence > 0 && self.fenced < self.done && self.done.is_multiple_of(self.fence) {
             self.fenced = self.done;
             return fence(self.fence_kind);
         }

@@ -39,11 +39,11 @@ impl<W: Walk> Flushing<W> {
 
     #[inline]
     pub fn next(&mut self) -> Op {
-        if self.flushed < self.stored && self.stored % self.clwb == 0 {
+        if self.flushed < self.stored && self.stored.is_multiple_of(self.clwb) {
             self.flushed += LINE;
             return line(OpKind::Clwb, self.walk.address(self.flushed - LINE));
         }
-        if self.fenced < self.flushed && self.flushed % self.fence == 0 {
+        if self.fenced < self.flushed && self.flushed.is_multiple_of(self.fence) {
             self.fenced = self.flushed;
             return fence(OpKind::Sfence);
         }

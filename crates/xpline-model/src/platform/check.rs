@@ -105,7 +105,7 @@ impl Check<'_> {
         let of_text = render::<Bytes>(of);
         self.require(
             key,
-            size % of == 0,
+            size.is_multiple_of(of),
             &format!("not a multiple of {of_text}"),
             &format!("a multiple of {rule} = {of_text}"),
         )
