@@ -32,10 +32,10 @@ def test_a_wrong_file_is_named_with_its_line(tmp_path):
 
 
 def test_values_are_overridden_by_key():
-    platform = xpline.Platform("optane", set={"interleave.dimms": 3, "l3.size": "11MiB"})
+    platform = xpline.Platform("optane", set={"interleave.dimms": 3, "l3.size": "66MiB"})
     assert (platform["interleave.dimms"].value, platform["l3.size"].origin) == ("3", "--set")
-    assert platform.overrides == ("interleave.dimms=3", "l3.size=11MiB")
-    assert repr(platform) == "<Platform optane, interleave.dimms=3, l3.size=11MiB>"
+    assert platform.overrides == ("interleave.dimms=3", "l3.size=66MiB")
+    assert repr(platform) == "<Platform optane, interleave.dimms=3, l3.size=66MiB>"
     assert platform.cores == xpline.Platform("optane", set={"core.count": 24}).cores == 24
 
 
