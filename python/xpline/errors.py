@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import polars as pl
+from typing import TYPE_CHECKING
 
 from xpline._native import XplineError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Interrupted", "XplineError"]
 

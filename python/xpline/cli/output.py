@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import polars as pl
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: Standard error: progress, warnings and errors.
 terminal = Console(stderr=True, highlight=False)

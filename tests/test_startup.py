@@ -1,0 +1,38 @@
+"""Starting up: no command waits for libraries that only others need."""
+
+import subprocess
+import sys
+
+import pytest
+
+import xpline
+from xpline.cli import COMMANDS, main
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after running ``code``."""
+    script = (
+        f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint(*sys.modules, sep='\\n', file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    return set(result.stderr.split())
+
+
+@pytest.mark.parametrize("code", ["import xpline", "from xpline.cli import main; main(['platforms'])"])
+def test_polars_and_altair_wait_until_they_are_needed(code):
+    modules = loaded_by(code)
+    assert "xpline._native" in modules
+    assert not modules & {"polars", "altair", "vl_convert", "jinja2"}
+
+
+def test_bench_is_there_all_the_same():
+    assert "polars" in loaded_by("import xpline; xpline.bench.run")
+    with pytest.raises(AttributeError, match="no attribute 'sofa'"):
+        xpline.sofa  # noqa: B018
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    out = capsys.readouterr().out
+    assert all(f" {command} " in out for command in COMMANDS)
