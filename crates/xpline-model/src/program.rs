@@ -12,4 +12,7 @@ pub trait Program {
 
     /// A clock reading asked for by [`crate::OpKind::Stamp`].
     fn stamp(&mut self, _now: Time) {}
+
+    /// A load was issued whose data take this long to come, in ps. Loads are issued in program order.
+    fn loaded(&mut self, _latency: Time) {}
 }

@@ -7,13 +7,14 @@ use xpline_model::{Counters, Machine, Op, OpKind, Platform, Program, Time};
 struct List {
     ops: std::collections::VecDeque<Op>,
     stamps: Vec<Time>,
+    latencies: Vec<Time>,
 }
 
 impl List {
     fn new(ops: impl IntoIterator<Item = Op>) -> Self {
         Self {
             ops: ops.into_iter().collect(),
-            stamps: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -25,6 +26,10 @@ impl Program for List {
 
     fn stamp(&mut self, now: Time) {
         self.stamps.push(now);
+    }
+
+    fn loaded(&mut self, latency: Time) {
+        self.latencies.push(latency);
     }
 }
 
@@ -208,4 +213,22 @@ fn more_programs_than_cores_is_refused() {
         machine.run(&mut [List::default(), List::default()])
     }));
     assert!(result.is_err());
+}
+
+#[test]
+fn a_program_hears_how_long_its_loads_take() {
+    let platform = ni();
+    let fence = Op::new(OpKind::Mfence, 0, 0);
+    let mut programs = [List::new([
+        op(OpKind::Load, 0),
+        fence,
+        op(OpKind::Load, 0),
+        op(OpKind::Store, 9),
+    ])];
+    Machine::new(&platform).run(&mut programs);
+    let [from_memory, from_l1d] = programs[0].latencies[..] else {
+        panic!("two loads")
+    };
+    assert_eq!(from_l1d, platform.l1d.hit);
+    assert!(from_memory > platform.mesh.request + platform.mesh.response + optane(&platform).media.read_latency);
 }

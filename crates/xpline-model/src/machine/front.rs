@@ -55,7 +55,7 @@ impl Machine {
     #[inline]
     fn issue<P: Program>(&mut self, core: usize, held: Held, program: &mut P, now: Time) -> Outcome {
         let op = match held {
-            Held::Missed(op, found) => return self.issue_miss(core, op, found, now),
+            Held::Missed(op, found) => return self.issue_miss(core, op, found, program, now),
             Held::Admitted(op) => op,
             Held::Fresh(op) => {
                 let micro_ops = if op.kind == OpKind::Compute {
@@ -72,7 +72,7 @@ impl Machine {
         };
         match op.kind {
             OpKind::Compute => Outcome::Next(now + Time::from(op.size) * self.timing.instruction),
-            OpKind::Load => self.load(core, op, now),
+            OpKind::Load => self.load(core, op, program, now),
             OpKind::Store | OpKind::NtStore | OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush | OpKind::Sfence => {
                 self.buffer(core, op, now)
             }
@@ -90,7 +90,7 @@ impl Machine {
     }
 
     #[inline]
-    fn load(&mut self, core: usize, op: Op, now: Time) -> Outcome {
+    fn load<P: Program>(&mut self, core: usize, op: Op, program: &mut P, now: Time) -> Outcome {
         self.counted.loads += 1;
         self.counted.bytes_loaded += u64::from(op.size);
         let line = op.addr / LINE;
@@ -104,19 +104,21 @@ impl Machine {
                 .under_way(line, now)
                 .map_or(hit, |filled| filled.max(hit));
             self.cores[core].window.load_completes(done);
+            program.loaded(done - now);
             return Outcome::Next(now + self.timing.op_interval);
         }
-        self.issue_miss(core, op, found, now)
+        self.issue_miss(core, op, found, program, now)
     }
 
     #[inline]
-    fn issue_miss(&mut self, core: usize, op: Op, found: Found, now: Time) -> Outcome {
+    fn issue_miss<P: Program>(&mut self, core: usize, op: Op, found: Found, program: &mut P, now: Time) -> Outcome {
         let (slot, free) = self.cores[core].fills.first_free();
         if free > now {
             return Outcome::Later(free, Held::Missed(op, found));
         }
         let done = self.fetch(core, op.addr, found, slot, now);
         self.cores[core].window.load_completes(done);
+        program.loaded(done - now);
         Outcome::Next(now + self.timing.op_interval)
     }
 
