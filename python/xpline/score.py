@@ -78,13 +78,17 @@ def score(tables: Tables, predictions: pl.DataFrame) -> Score:
     return Score(points, sum(dropped for _, dropped in scored))
 
 
+def scored_rows(file: str, table: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the table ``file`` that count: with a throughput, and not of a bad series."""
+    rows = table.with_columns(pl.col("throughput", "ewr").cast(pl.Float64)).filter(pl.col("throughput") > 0)
+    return rows.filter(~_bad_series()) if file == "bandwidth" else rows
+
+
 def _score_table(file: str, table: pl.DataFrame, predictions: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     configuration = CONFIGURATION[file]
-    rows = table.with_columns(pl.col("throughput", "ewr").cast(pl.Float64)).filter(pl.col("throughput") > 0)
-    if file == "bandwidth":
-        rows = rows.filter(~_bad_series())
     points = (
-        rows.join(predictions, on="__key__", how="left", maintain_order="left")
+        scored_rows(file, table)
+        .join(predictions, on="__key__", how="left", maintain_order="left")
         .group_by(configuration, maintain_order=True)
         .agg(
             pl.col("throughput").median().alias("measured"),

@@ -52,7 +52,7 @@ def _shared(path: str) -> Path:
     return root / path
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def write_dataset():
     """The function that writes a made-up table of a data set (see :func:`_write`)."""
     return _write

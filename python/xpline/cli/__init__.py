@@ -26,6 +26,7 @@ COMMANDS = {
     "platforms": "platforms:platforms",
     "platform": "platforms:app",
     "validate": "validate:validate",
+    "fit": "fit:fit",
     "reproduce": "reproduce:reproduce",
 }
 

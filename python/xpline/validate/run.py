@@ -123,13 +123,13 @@ def _table(rows: list[dataset.PlannedRow], cache: Cache) -> pl.DataFrame:
             "__key__": [row.key for row in rows],
             "file": [row.file for row in rows],
             "throughput": [row and row["bandwidth_mib_s"] for row in found],
-            "ewr": [row and _ewr(row) for row in found],
+            "ewr": [row and read_ewr(row) for row in found],
         },
         schema={"__key__": pl.String, "file": pl.String, "throughput": pl.Float64, "ewr": pl.Float64},
     )
 
 
-def _ewr(row: Row) -> float | None:
+def read_ewr(row: Row) -> float | None:
     """EWR as the counters of a DIMM would give it.
 
     When nothing is issued the ratio has no value, but a DIMM writes its media now and then for its own reasons, so

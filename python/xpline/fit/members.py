@@ -1,0 +1,90 @@
+"""The platforms that take part in a fit, and which of the fitted values each of them has.
+
+The rows of a data set run on three platforms: ``optane``, ``optane-ni`` and ``dram``. One of them is the *base*, whose
+values are fitted. A fitted value is also that of every other platform that has it *from the same line of the same
+file*: what a host has is shared by its memories, and what Optane DIMMs have by their interleavings. So the rows
+of all of them tell about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xpline.cases import NAMES
+from xpline.errors import XplineError
+from xpline.platform import Platform, platform_names
+
+
+@dataclass(frozen=True)
+class Member:
+    """A platform of the data set: the name by which rows know it, and what stands for it."""
+
+    name: str
+    #: The name or file of the platform that is loaded, and what is set on top to make it the member.
+    file: str
+    fixed: tuple[tuple[str, str], ...]
+    #: The origin of each of its values.
+    origins: dict[str, str]
+
+    @property
+    def platform(self) -> Platform:
+        """The platform as it is before the fit."""
+        return Platform(self.file, set=dict(self.fixed))
+
+
+@dataclass(frozen=True)
+class Members:
+    """The base first, then the others."""
+
+    all: tuple[Member, ...]
+
+    @property
+    def base(self) -> Member:
+        return self.all[0]
+
+    def sharing(self, key: str) -> set[str]:
+        """Names of the members that have the base's value of ``key``."""
+        origin = self.base.origins[key]
+        return {member.name for member in self.all if member.origins.get(key) == origin}
+
+    def __getitem__(self, name: str) -> Member:
+        return next(member for member in self.all if member.name == name)
+
+
+def members(platforms: Sequence[str]) -> Members:
+    """The members of a fit of the first of ``platforms`` (names or files); the others stand for their kind of rows.
+
+    A platform stands for the rows that it can run: its memory and the number of DIMMs say which. Rows of one
+    Optane DIMM run on a base that is a file with its number of DIMMs set to 1, unless a platform is given for
+    them. What remains is built in.
+
+    >>> [member.name for member in members(["dram"]).all]
+    ['dram', 'optane', 'optane-ni']
+    >>> members(["dram"]).sharing("core.fill_buffers") == {"dram", "optane", "optane-ni"}
+    True
+    >>> members(["dram"]).sharing("dram.tcl")
+    {'dram'}
+    """
+    given: dict[str, Member] = {}
+    for platform in platforms:
+        loaded = Platform(platform)
+        name = _role(loaded)
+        if name in given:
+            raise XplineError(f"--platform {platform}: {given[name].file} stands for the rows of {name} already")
+        given[name] = _member(name, platform)
+    if "optane" in given and "optane-ni" not in given and given["optane"].file not in platform_names():
+        given["optane-ni"] = _member("optane-ni", given["optane"].file, (("interleave.dimms", "1"),))
+    rest = [_member(name, name) for name in NAMES if name not in given]
+    return Members((*given.values(), *rest))
+
+
+def _role(platform: Platform) -> str:
+    if platform["memory"].value.strip('"') == "dram":
+        return "dram"
+    return "optane-ni" if platform["interleave.dimms"].value == "1" else "optane"
+
+
+def _member(name: str, file: str, fixed: tuple[tuple[str, str], ...] = ()) -> Member:
+    origins = {entry.key: entry.origin for entry in Platform(file, set=dict(fixed)).show()}
+    return Member(name, file, fixed, origins)

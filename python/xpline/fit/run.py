@@ -1,0 +1,207 @@
+"""From a data set and a platform to fitted platforms and an account of the fit."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from xpline import dataset
+from xpline.cases import Platforms
+from xpline.fit import outcome, write
+from xpline.fit.members import members
+from xpline.fit.objective import Objective, Predicted, misfit
+from xpline.fit.parameters import Parameter, read_parameters, select
+from xpline.fit.plan import Plan, enough, make_plan, starts
+from xpline.fit.search import Found, Vector, probes, search
+from xpline.fit.simulate import Simulator, Values
+from xpline.fit.targets import Target
+from xpline.validate.cache import Cache
+
+#: Configurations that are sampled unless asked otherwise.
+SAMPLE = 400
+
+#: A value this close to a bound, as a share of the way between the bounds, is at it.
+_AT_BOUND = 0.01
+
+
+def fit(
+    directory: str | Path,
+    platforms: Sequence[str],
+    out: str | Path,
+    *,
+    only: Sequence[str] = (),
+    parameters: str | Path | None = None,
+    sample: int = SAMPLE,
+    folds: int = 5,
+    budget: int | None = None,
+    seed: int = 1,
+    jobs: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> outcome.Outcome:
+    """Fit values of the first of ``platforms`` to the data set in ``directory``, and write platforms that have them.
+
+    ``platforms`` are names or files; further ones stand for their kind of rows (see :mod:`xpline.fit.members`).
+    ``only`` are keys or sections to fit; ``parameters`` is a file of what may be fitted in place of xpline's own.
+    ``budget`` is how many runs of the sample one fit may take. Runs are kept beside ``out`` (``.cache`` appended), from
+    which an interrupted fit goes on. ``on_progress`` is told how many points have run, of about how many.
+    """
+    out = Path(out)
+    group = members(platforms)
+    chosen = starts(group, select(read_parameters(parameters), only))
+    runner = Platforms(files={member.name: member.file for member in group.all})
+    plan = make_plan(group, chosen, dataset.read_tables(directory), runner, sample, folds, seed)
+    budget = enough(budget, plan)
+    files = write.paths(out, group, plan.members)
+    with Cache(out.with_name(out.name + ".cache"), runner) as cache:
+        progress = _Progress(on_progress, folds + 1, budget * len(plan.targets))
+        simulator = Simulator(
+            group, [parameter.key for parameter in plan.parameters], runner, cache, jobs, progress.ran
+        )
+        account = _Account(plan, simulator)
+        found = []
+        for fold in (None, *range(folds)):
+            found.append(search(plan.parameters, plan.start, account.deviations(fold), budget))
+            progress.fitted()
+        result = account.outcome(
+            found, dataset=Path(directory).resolve().name, platform=group.base.file, files=list(files.values())
+        )
+    command = _command(result.dataset, platforms, out, only, parameters, sample, seed, budget)
+    values = {
+        one.key: write.Value(
+            one.after, f"fit: {one.before} before, {one.low} to {one.high} allowed; {result.dataset}; {command}"
+        )
+        for one in result.parameters
+    }
+    write.write(files, group, values, result.dataset)
+    return result
+
+
+class _Account:
+    """What the searches need to know, and what is to be told of them."""
+
+    def __init__(self, plan: Plan, simulator: Simulator) -> None:
+        self._plan = plan
+        self._simulator = simulator
+        self._objective = Objective(plan.targets)
+
+    def deviations(self, fold: int | None) -> Callable[..., list[np.ndarray]]:
+        """Deviations of all targets but those of a fold, as :mod:`xpline.fit.search` asks for them."""
+        seen = np.array([fold != one for one in self._plan.folds])
+        both = np.concatenate([seen, seen])
+
+        def of(asked: Sequence[tuple[Vector, Parameter | None]]) -> list[np.ndarray]:
+            requests = [(self._values(values), self._told(parameter, seen)) for values, parameter in asked]
+            return [self._objective.deviations(one)[both] for one in self._simulator.predict(requests)]
+
+        return of
+
+    def outcome(self, found: Sequence[Found], dataset: str, platform: str, files: list[Path]) -> outcome.Outcome:
+        """The account of the fit to all targets, the first of ``found``, and of those without a fold each."""
+        plan, objective = self._plan, self._objective
+        before, *after = self._simulator.predict([({}, plan.targets), *self._at(found)])
+        fold_of = np.array(plan.folds)
+        bandwidth, ewr = (
+            [measure(one) for one in (before, *after)] for measure in (objective.errors, objective.ewr_errors)
+        )
+        fitted, left_out = outcome.across(fold_of, np.array(bandwidth[2:]))
+        fitted_ewr, left_out_ewr = outcome.across(fold_of, np.array(ewr[2:]))
+        return outcome.Outcome(
+            dataset=dataset,
+            platform=platform,
+            files=files,
+            parameters=self._parameters(found, after[0]),
+            available=plan.available,
+            before=outcome.errors(bandwidth[0], ewr[0]),
+            after=outcome.errors(bandwidth[1], ewr[1]),
+            misfit_before=misfit(objective.deviations(before)),
+            misfit_after=misfit(objective.deviations(after[0])),
+            folds=[
+                outcome.fold(fold_of == fold, (bandwidth[0], ewr[0]), (bandwidth[2 + fold], ewr[2 + fold]))
+                for fold in range(len(found) - 1)
+            ],
+            fitted=outcome.errors(fitted, fitted_ewr),
+            left_out=outcome.errors(left_out, left_out_ewr),
+            ratio=outcome.ratio(fitted, left_out),
+            runs=[one.runs for one in found],
+            converged=[one.converged for one in found],
+            notes=plan.notes,
+        )
+
+    def _parameters(self, found: Sequence[Found], here: Predicted) -> list[outcome.Fitted]:
+        plan = self._plan
+        best = found[0].values
+        moved = probes(plan.parameters, best)
+        requests = [(self._values(values), plan.told(one)) for values, one in zip(moved, plan.parameters, strict=True)]
+        fitted = []
+        for i, (parameter, there) in enumerate(zip(plan.parameters, self._simulator.predict(requests), strict=True)):
+            change = np.nanmean(np.abs(np.log(there.bandwidth / here.bandwidth)))
+            relative = abs(math.log(moved[i][i] / best[i])) if min(moved[i][i], best[i]) > 0 else None
+            fitted.append(
+                outcome.Fitted(
+                    key=parameter.key,
+                    before=parameter.text(plan.start[i]),
+                    after=parameter.text(best[i]),
+                    low=parameter.text(parameter.low),
+                    high=parameter.text(parameter.high),
+                    at_bound=not _AT_BOUND < parameter.position(best[i]) < 1 - _AT_BOUND,
+                    sensitivity=float(change / relative) if relative else None,
+                    without_fold=[parameter.text(one.values[i]) for one in found[1:]],
+                )
+            )
+        return fitted
+
+    def _at(self, found: Sequence[Found]) -> list[tuple[Values, list[Target]]]:
+        return [(self._values(one.values), self._plan.targets) for one in found]
+
+    def _values(self, values: Vector) -> Values:
+        parameters = zip(self._plan.parameters, values, strict=True)
+        return {parameter.key: parameter.text(value) for parameter, value in parameters}
+
+    def _told(self, parameter: Parameter | None, seen: np.ndarray) -> list[Target | None]:
+        told = self._plan.told(parameter) if parameter else self._plan.targets
+        return [target if one else None for target, one in zip(told, seen, strict=True)]
+
+
+class _Progress:
+    """How many points have run, and about how many will: a fit may end before its budget, as those before it did."""
+
+    def __init__(self, report: Callable[[int, int], None] | None, fits: int, points: int) -> None:
+        self._report = report
+        self._fits = fits
+        self._points = points
+        self._done = 0
+        self._finished = 0
+
+    def ran(self) -> None:
+        """A point has run."""
+        self._done += 1
+        if self._report:
+            each = self._done / self._finished if self._finished else self._points
+            self._report(self._done, max(self._done, round(each * self._fits)))
+
+    def fitted(self) -> None:
+        """A fit has ended."""
+        self._finished += 1
+
+
+def _command(
+    name: str,
+    platforms: Sequence[str],
+    out: Path,
+    only: Sequence[str],
+    parameters: str | Path | None,
+    sample: int,
+    seed: int,
+    budget: int,
+) -> str:
+    """The command that finds the same values, as seen from the folder of the data set and of the files."""
+    words = ["xpline", "fit", "--dataset", name]
+    for option, values in (("--platform", platforms), ("--only", only)):
+        words += [word for value in values for word in (option, value)]
+    words += ["--parameters", str(parameters)] if parameters else []
+    words += ["--sample", str(sample), "--seed", str(seed), "--budget", str(budget), "--out", out.name]
+    return shlex.join(words)
