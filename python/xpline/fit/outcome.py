@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+
+Number = TypeVar("Number", float, np.ndarray)
+
+#: Errors below this are no better than it: no measurement is.
+LEAST = 1e-3
 
 #: Resamples behind an interval.
 _RESAMPLES = 2000
@@ -137,8 +142,8 @@ def ratio(fitted: np.ndarray, left_out: np.ndarray) -> Ratio:
     """
     rng = np.random.default_rng(0)
     drawn = rng.integers(len(fitted), size=(_RESAMPLES, len(fitted)))
-    resampled = zip(left_out[drawn].mean(axis=1), fitted[drawn].mean(axis=1), strict=True)
-    low, high = np.quantile([_over(*means) for means in resampled], [0.025, 0.975])
+    resampled = _over(left_out[drawn].mean(axis=1), fitted[drawn].mean(axis=1))
+    low, high = np.quantile(resampled, [0.025, 0.975])
     means, medians = _over(left_out.mean(), fitted.mean()), _over(np.median(left_out), np.median(fitted))
     return Ratio(*(round(float(value), 4) for value in (means, low, high, medians)))
 
@@ -147,9 +152,9 @@ def fold(is_left_out: np.ndarray, before: Sequence[np.ndarray], after: Sequence[
     """The errors of one fold; ``before`` and ``after`` are those of bandwidth and EWR."""
     parts = [errors(*(one[mask] for one in which)) for mask in (~is_left_out, is_left_out) for which in (before, after)]
     fitted_before, fitted, left_out_before, left_out = parts
-    return Fold(fitted_before, fitted, left_out_before, left_out, round(_over(left_out.mean, fitted.mean), 4))
+    return Fold(fitted_before, fitted, left_out_before, left_out, round(float(_over(left_out.mean, fitted.mean)), 4))
 
 
-def _over(above: float, below: float) -> float:
-    """The ratio of two errors; 1 where there is no error on either side."""
-    return 1.0 if above == below else float(np.divide(above, below)) if below else float("inf")
+def _over(above: Number, below: Number) -> Number:
+    """The ratio of two errors, neither taken as less than LEAST."""
+    return np.maximum(above, LEAST) / np.maximum(below, LEAST)
