@@ -109,7 +109,8 @@ def test_deviations_have_the_sign_and_the_dead_band_of_the_instrument(write_data
     assert misfit(np.zeros(6)) == 0
 
 
-@given(st.lists(st.tuples(st.floats(0.01, 1), st.floats(0, 2)), min_size=2, max_size=30))
+@settings(deadline=None)  # it draws a bootstrap
+@given(st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.01, 2)), min_size=2, max_size=30))
 def test_the_ratio_compares_the_same_configurations(pairs):
     fitted, left_out = np.array(pairs).T
     found = ratio(fitted, left_out)
