@@ -21,6 +21,7 @@ from xpline.fit.members import members
 from xpline.fit.objective import EWR_WEIGHT, Objective, Predicted, misfit
 from xpline.fit.outcome import across, ratio
 from xpline.fit.parameters import Parameter, read_parameters, select
+from xpline.fit.search import search
 from xpline.fit.targets import folds, sample, targets
 from xpline.platform import Platform
 from xpline.score import score
@@ -231,3 +232,40 @@ def test_a_platform_given_for_other_rows_is_used(tmp_path):
     assert group["dram"].file.endswith("mine-dram.toml")
     assert group.sharing("core.fence") == {"optane", "optane-ni"}  # the DRAM file has a line of its own
     assert group.sharing("core.fill_buffers") == set(NAMES)
+
+
+def rows_of(optimum, asked, count=40):
+    """Deviations of rows that each follow one or two of the values, least at the optimum; the last value moves none."""
+    weights = np.random.default_rng(1).random((count, len(optimum)))
+    weights[:, -1] = 0
+    return [np.concatenate([weights @ np.log(np.array(values) / optimum), np.zeros(count)]) for values, _ in asked]
+
+
+@given(
+    st.floats(12, 90),
+    st.integers(3, 60),
+    st.tuples(st.floats(10, 100), st.integers(2, 64), st.floats(10, 100)),
+)
+@settings(deadline=None)  # the first one imports scipy
+def test_the_search_finds_the_least_misfit_from_anywhere(interval, lines, start):
+    parameters = [Parameter("a", 10, 100, "ns"), Parameter("b", 2, 64, integer=True), Parameter("c", 10, 100)]
+    found = search(parameters, start, lambda asked: rows_of(np.array([interval, lines, 50]), asked), budget=100)
+    assert found.converged and found.runs <= 100
+    assert found.values[0] == pytest.approx(interval, rel=0.05)
+    assert found.values[1] == pytest.approx(lines, rel=0.05, abs=1)
+    assert found.values[2] == pytest.approx(start[2], rel=0.05)  # nothing tells about it
+    assert found.misfit < 0.01
+
+
+def test_the_search_keeps_to_its_budget():
+    parameters = [Parameter(key, 10, 100) for key in "abc"]
+    runs = []
+
+    def deviations(asked):
+        runs.extend(asked)
+        return rows_of(np.array([20, 70, 50]), asked)
+
+    found = search(parameters, (90.0, 15.0, 50.0), deviations, budget=6)
+    assert found.runs == len(runs) <= 6 and not found.converged
+    first = misfit(rows_of(np.array([20, 70, 50]), [((90.0, 15.0, 50.0), None)])[0])
+    assert found.misfit < first

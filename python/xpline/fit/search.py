@@ -23,6 +23,9 @@ PROBE = 0.05
 #: How far a parameter may have moved, as a share of the way between its bounds, before slopes are measured anew.
 FAR = 0.1
 
+#: The search starts at least this far inside of the bounds, where the method takes short steps only.
+INSIDE = 0.02
+
 #: The search ends when a step improves the misfit by less than this share, or moves the parameters by less than
 #: this share of their ranges.
 TOLERANCE = 2e-3
@@ -58,7 +61,7 @@ def search(parameters: Sequence[Parameter], start: Vector, deviations: Deviation
     try:
         least_squares(
             run.at,
-            np.clip(positions, 0.0, 1.0),
+            np.clip(positions, INSIDE, 1 - INSIDE),
             jac=run.slopes_at,
             bounds=(0.0, 1.0),
             loss="soft_l1",
