@@ -78,7 +78,11 @@ def test_hidden_values_are_found_again(write_dataset, both, tmp_path):
 
 
 def test_the_account_says_what_a_fit_has_not_seen(analytic, directory, both, tmp_path):
-    outcome = fit(directory, ["optane-ni"], tmp_path / "new.toml", parameters=both, folds=4)
+    told = []
+    progress = {"on_progress": lambda done, total: told.append((done, total))}
+    outcome = fit(directory, ["optane-ni"], tmp_path / "new.toml", parameters=both, folds=4, **progress)
+    assert [done for done, _ in told] == list(range(1, len(analytic.ran) + 1))
+    assert all(done <= total for done, total in told)
     assert [fold.fitted.n + fold.left_out.n for fold in outcome.folds] == [16] * 4
     assert outcome.fitted.n == outcome.left_out.n == outcome.available == 16
     assert outcome.misfit_after < outcome.misfit_before

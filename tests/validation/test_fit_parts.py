@@ -241,20 +241,21 @@ def rows_of(optimum, asked, count=40):
     return [np.concatenate([weights @ np.log(np.array(values) / optimum), np.zeros(count)]) for values, _ in asked]
 
 
-@given(
-    st.floats(12, 90),
-    st.integers(3, 60),
-    st.tuples(st.floats(10, 100), st.integers(2, 64), st.floats(10, 100)),
-)
-@settings(deadline=None)  # the first one imports scipy
-def test_the_search_finds_the_least_misfit_from_anywhere(interval, lines, start):
-    parameters = [Parameter("a", 10, 100, "ns"), Parameter("b", 2, 64, integer=True), Parameter("c", 10, 100)]
-    found = search(parameters, start, lambda asked: rows_of(np.array([interval, lines, 50]), asked), budget=100)
+BETWEEN = st.floats(12, 90)
+
+
+@given(BETWEEN, BETWEEN, st.tuples(st.floats(10, 100), st.floats(10, 100), st.floats(10, 100)), st.booleans())
+@settings(deadline=None, max_examples=50)  # the first one imports scipy
+def test_the_search_finds_the_least_misfit_from_anywhere(first, second, start, integer):
+    second = round(second) if integer else second
+    parameters = [Parameter("a", 10, 100, "ns"), Parameter("b", 10, 100, integer=integer), Parameter("c", 10, 100)]
+    start = (start[0], round(start[1]) if integer else start[1], start[2])
+    found = search(parameters, start, lambda asked: rows_of(np.array([first, second, 50]), asked), budget=100)
     assert found.converged and found.runs <= 100
-    assert found.values[0] == pytest.approx(interval, rel=0.05)
-    assert found.values[1] == pytest.approx(lines, rel=0.05, abs=1)
+    near = 0.15 if integer else 0.08  # a whole number moves in jumps, and the others make up for them
+    assert found.values[:2] == pytest.approx((first, second), rel=near)
+    assert found.misfit < 0.02
     assert found.values[2] == pytest.approx(start[2], rel=0.05)  # nothing tells about it
-    assert found.misfit < 0.01
 
 
 def test_the_search_keeps_to_its_budget():
