@@ -43,3 +43,19 @@ def run_points(
     ``on_done`` is called with the index and the row of each point as it completes, on the calling thread; what it
     raises, or Ctrl-C, stops the run and is raised from here.
     """
+
+def replay_trace(
+    platform: Platform, path: str, options: str = "{}", on_progress: Callable[[int, int], object] | None = None
+) -> str:
+    """Replay a trace and return its row (a JSON object); ``options`` are a JSON object too.
+
+    ``on_progress`` is called now and then with the bytes read and the bytes of the file, on the calling thread.
+    """
+
+def convert_trace(
+    source: str, target: str, options: str = "{}", on_progress: Callable[[int, int], object] | None = None
+) -> str:
+    """Write a trace in another format, whole or not at all, and return what was done (a JSON object)."""
+
+def trace_info(path: str, options: str = "{}", on_progress: Callable[[int, int], object] | None = None) -> str:
+    """Read a whole trace and return what is in it (a JSON object)."""

@@ -2,6 +2,7 @@
 
 mod platform;
 mod points;
+mod traces;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -28,6 +29,8 @@ mod _native {
     use super::platform::Platform;
     #[pymodule_export]
     use super::points::{check_points, run_points};
+    #[pymodule_export]
+    use super::traces::{convert_trace, replay_trace, trace_info};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

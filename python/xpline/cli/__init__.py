@@ -28,6 +28,8 @@ COMMANDS = {
     "validate": "validate:validate",
     "fit": "fit:fit",
     "reproduce": "reproduce:reproduce",
+    "replay": "replay:replay",
+    "trace": "trace:app",
 }
 
 
