@@ -6,9 +6,11 @@ mod counters;
 mod dimm;
 mod machine;
 mod memory;
+mod modulus;
 mod op;
 pub mod platform;
 mod program;
+mod tags;
 mod time;
 
 pub use counters::{CacheCounters, CoreCounters, Counters, DimmCounters};

@@ -1,20 +1,25 @@
 //! The address indirection table: where a page lives on the media, with a cache of its entries in the DIMM's own DRAM.
 
+use crate::tags;
+
 /// Which pages' translations are cached (set-associative, least recently used goes first).
 pub struct AitCache {
+    /// A page number plus 1 each, 0 where there is none; a set starts every `stride` entries.
     tags: Vec<u32>,
+    stride: usize,
     sets: u64,
-    ways: usize,
+    last: usize,
 }
-
-const EMPTY: u32 = u32::MAX;
 
 impl AitCache {
     pub fn new(pages: u64, ways: u32) -> Self {
+        let sets = pages / u64::from(ways);
+        let stride = (ways as usize).next_multiple_of(tags::BLOCK);
         Self {
-            tags: vec![EMPTY; pages as usize],
-            sets: pages / u64::from(ways),
-            ways: ways as usize,
+            tags: vec![0; sets as usize * stride],
+            stride,
+            sets,
+            last: ways as usize - 1,
         }
     }
 
@@ -22,16 +27,12 @@ impl AitCache {
     #[inline]
     pub fn touch(&mut self, page: u64) -> bool {
         let spread = page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let start = ((spread * self.sets) >> 32) as usize * self.ways;
-        let set = &mut self.tags[start..start + self.ways];
-        let key = page as u32;
-        let (way, hit) = match set.iter().position(|&tag| tag == key) {
-            Some(way) => (way, true),
-            None => (set.len() - 1, false),
-        };
-        set.copy_within(0..way, 1);
-        set[0] = key;
-        hit
+        let start = ((spread * self.sets) >> 32) as usize * self.stride;
+        let set = &mut self.tags[start..start + self.stride];
+        let tag = page as u32 + 1;
+        let place = tags::find(set, tag, 0);
+        tags::to_front(set, place.unwrap_or(self.last), tag);
+        place.is_some()
     }
 }
 

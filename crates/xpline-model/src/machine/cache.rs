@@ -1,6 +1,8 @@
 //! One set-associative cache: which lines it holds and which of them are dirty. No time in here.
 
+use crate::modulus::Modulus;
 use crate::platform::Replacement;
+use crate::tags;
 
 /// A line that replacement pushed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,29 +12,38 @@ pub struct Victim {
 }
 
 const DIRTY: u32 = 1 << 31;
-const EMPTY: u32 = u32::MAX;
+const EMPTY: u32 = 0;
 
 /// Lines are numbered from 0 (address / 64) and stay below 2^31 - 1, which is 128 GiB.
-#[derive(Clone)]
 pub struct Cache {
-    /// `sets x ways` entries; within a set the most recently used comes first.
+    /// A line number plus 1 and its [`DIRTY`] bit each; within a set the most recently used comes first.
+    /// A set starts every `stride` entries, on a boundary of the host's cache lines from `first` on.
     entries: Vec<u32>,
+    first: usize,
+    stride: usize,
     ways: usize,
     /// Sets of a slice, indexed by the low bits of the line; a hash of the line chooses the slice.
-    sets: u64,
+    sets: Modulus,
     slices: u64,
     replacement: Replacement,
     occupied: usize,
     random: u64,
 }
 
+/// Entries in a line of the host's cache.
+const HOST_LINE: usize = 16;
+
 impl Cache {
     pub fn new(lines: u64, ways: u32, slices: u32, replacement: Replacement) -> Self {
         let sets = lines / u64::from(ways) / u64::from(slices);
+        let stride = (ways as usize).next_multiple_of(tags::BLOCK);
+        let entries = vec![EMPTY; (sets * u64::from(slices)) as usize * stride + HOST_LINE];
         Self {
-            entries: vec![EMPTY; (sets * u64::from(ways) * u64::from(slices)) as usize],
+            first: entries.as_ptr().align_offset(HOST_LINE * size_of::<u32>()).min(HOST_LINE),
+            entries,
+            stride,
             ways: ways as usize,
-            sets,
+            sets: Modulus::new(sets),
             slices: u64::from(slices),
             replacement,
             occupied: 0,
@@ -46,77 +57,66 @@ impl Cache {
     }
 
     #[inline]
-    fn set_start(&self, line: u64) -> usize {
-        let mut set = line % self.sets;
+    fn set(&mut self, line: u64) -> &mut [u32] {
+        let mut set = self.sets.of(line);
         if self.slices > 1 {
             // Fibonacci hashing; the high half scaled to the number of slices, which need not be a power of two.
             let spread = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            set += ((spread * self.slices) >> 32) * self.sets;
+            set += ((spread * self.slices) >> 32) * self.sets.get();
         }
-        set as usize * self.ways
-    }
-
-    #[inline]
-    fn set(&mut self, line: u64) -> &mut [u32] {
-        let start = self.set_start(line);
-        &mut self.entries[start..start + self.ways]
+        let start = self.first + set as usize * self.stride;
+        &mut self.entries[start..start + self.stride]
     }
 
     /// Whether the line is here; if so it becomes the most recently used, and dirty when `write`.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool) -> bool {
-        let key = line as u32;
         let set = self.set(line);
-        for way in 0..set.len() {
-            if set[way] & !DIRTY == key {
-                let entry = set[way] | if write { DIRTY } else { 0 };
-                set.copy_within(0..way, 1);
-                set[0] = entry;
-                return true;
-            }
-        }
-        false
+        let Some(way) = find(set, line) else { return false };
+        let entry = set[way] | if write { DIRTY } else { 0 };
+        tags::to_front(set, way, entry);
+        true
     }
 
     /// Put in a line that is not here; the victim is returned.
     #[inline]
     pub fn insert(&mut self, line: u64, dirty: bool) -> Option<Victim> {
-        let entry = line as u32 | if dirty { DIRTY } else { 0 };
-        let ways = self.ways;
+        let last = self.ways - 1;
         let random = self.replacement == Replacement::Random;
-        let start = self.set_start(line);
-        let set = &mut self.entries[start..start + ways];
-        let last = set[ways - 1];
-        let way = if last == EMPTY || !random {
-            ways - 1
+        let way = if random && self.set(line)[last] != EMPTY {
+            self.random_way()
         } else {
-            self.random ^= self.random << 13;
-            self.random ^= self.random >> 7;
-            self.random ^= self.random << 17;
-            (((self.random >> 32) * ways as u64) >> 32) as usize
+            last
         };
+        let set = self.set(line);
         let old = set[way];
-        set.copy_within(0..way, 1);
-        set[0] = entry;
+        tags::to_front(set, way, key(line) | if dirty { DIRTY } else { 0 });
         if old == EMPTY {
             self.occupied += 1;
             return None;
         }
         Some(Victim {
-            line: u64::from(old & !DIRTY),
+            line: u64::from(old & !DIRTY) - 1,
             dirty: old & DIRTY != 0,
         })
+    }
+
+    #[inline]
+    fn random_way(&mut self) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (((self.random >> 32) * self.ways as u64) >> 32) as usize
     }
 
     /// Take the line out; `Some(dirty)` if it was here.
     #[inline]
     pub fn remove(&mut self, line: u64) -> Option<bool> {
-        let key = line as u32;
+        let last = self.ways - 1;
         let set = self.set(line);
-        let way = set.iter().position(|&entry| entry & !DIRTY == key)?;
+        let way = find(set, line)?;
         let dirty = set[way] & DIRTY != 0;
-        set.copy_within(way + 1.., way);
-        let last = set.len() - 1;
+        set.copy_within(way + 1..=last, way);
         set[last] = EMPTY;
         self.occupied -= 1;
         Some(dirty)
@@ -125,17 +125,27 @@ impl Cache {
     /// Mark the line clean; `Some(was_dirty)` if it is here.
     #[inline]
     pub fn clean(&mut self, line: u64) -> Option<bool> {
-        let key = line as u32;
-        let entry = self.set(line).iter_mut().find(|entry| **entry & !DIRTY == key)?;
-        let dirty = *entry & DIRTY != 0;
-        *entry &= !DIRTY;
+        let set = self.set(line);
+        let way = find(set, line)?;
+        let dirty = set[way] & DIRTY != 0;
+        set[way] &= !DIRTY;
         Some(dirty)
     }
 
     /// Dirty lines held, for conservation checks.
     pub fn dirty_lines(&self) -> u64 {
-        self.entries.iter().filter(|&&e| e != EMPTY && e & DIRTY != 0).count() as u64
+        self.entries.iter().filter(|&&entry| entry & DIRTY != 0).count() as u64
     }
+}
+
+#[inline]
+fn key(line: u64) -> u32 {
+    line as u32 + 1
+}
+
+#[inline]
+fn find(set: &[u32], line: u64) -> Option<usize> {
+    tags::find(set, key(line), DIRTY)
 }
 
 #[cfg(test)]

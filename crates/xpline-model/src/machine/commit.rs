@@ -90,7 +90,7 @@ impl Machine {
     /// Ask for a line in order to write it; returns when the core owns it, or when a fill buffer will be free.
     #[inline]
     fn own(&mut self, core: usize, address: u64, now: Time) -> Result<Time, Time> {
-        let (slot, free) = self.cores[core].fills.first_free();
+        let free = self.cores[core].fills.free_at();
         if free > now {
             return Err(free);
         }
@@ -98,7 +98,7 @@ impl Machine {
         let mut evicted = WriteBacks::default();
         let found = self.caches.access(core, line, true, &mut evicted);
         self.write_evicted(&evicted, now);
-        let done = self.fetch(core, address, found, slot, now);
+        let done = self.fetch(core, address, found, now);
         let filling = if found == Found::L1 {
             self.cores[core].fills.under_way(line, now)
         } else {
@@ -137,7 +137,7 @@ impl Machine {
             // The line is on its way to memory: the buffers drain before it can be written again.
             return Outcome::Retry(state.fills.all_done());
         }
-        let (slot, free) = state.fills.first_free();
+        let free = state.fills.free_at();
         if free > now {
             return Outcome::Retry(free);
         }
@@ -151,7 +151,7 @@ impl Machine {
         let accepted = self.memory.write(core, head.address, arrival).at + self.timing.response;
         self.count_nt_store(head);
         let state = &mut self.cores[core];
-        state.fills.occupy(slot, line, accepted);
+        state.fills.occupy(line, accepted);
         state.accepted = state.accepted.max(accepted);
         // A store to the same line right behind it is combined in the buffer.
         if let Some(&next) = state.store_buffer.get(1)
@@ -179,7 +179,7 @@ impl Machine {
     #[inline]
     fn commit_flush(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
         let line = head.address / LINE;
-        let (slot, free) = self.cores[core].flushing.first_free();
+        let free = self.cores[core].flushing.free_at();
         if free > now {
             return Outcome::Retry(free);
         }
@@ -196,7 +196,7 @@ impl Machine {
         let write = self.memory.write(core, head.address, arrival);
         let accepted = write.at + self.timing.response;
         let state = &mut self.cores[core];
-        state.flushing.occupy(slot, line, write.returned + self.timing.response);
+        state.flushing.occupy(line, write.returned + self.timing.response);
         state.accepted = state.accepted.max(accepted);
         // clflush, unlike clflushopt and clwb, is ordered against the next of its kind.
         Outcome::Done(if head.kind == OpKind::Clflush {

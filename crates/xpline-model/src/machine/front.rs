@@ -112,11 +112,11 @@ impl Machine {
 
     #[inline]
     fn issue_miss<P: Program>(&mut self, core: usize, op: Op, found: Found, program: &mut P, now: Time) -> Outcome {
-        let (slot, free) = self.cores[core].fills.first_free();
+        let free = self.cores[core].fills.free_at();
         if free > now {
             return Outcome::Later(free, Held::Missed(op, found));
         }
-        let done = self.fetch(core, op.addr, found, slot, now);
+        let done = self.fetch(core, op.addr, found, now);
         self.cores[core].window.load_completes(done);
         program.loaded(done - now);
         Outcome::Next(now + self.timing.op_interval)
@@ -174,8 +174,7 @@ impl Machine {
         let found = self.caches.access(core, op.addr / LINE, true, &mut evicted);
         self.write_evicted(&evicted, now);
         // All loads have retired, so a fill buffer is free.
-        let (slot, _) = self.cores[core].fills.first_free();
-        let done = self.fetch(core, op.addr, found, slot, now);
+        let done = self.fetch(core, op.addr, found, now);
         Outcome::Next(done + self.timing.fence)
     }
 }

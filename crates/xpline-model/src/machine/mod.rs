@@ -180,9 +180,9 @@ impl Machine {
     }
 
     /// Bring a line into the L1d of a core, for a load or to own it for a store, at `now`; returns when it is there.
-    /// The caller has looked it up already and it was `found`; `slot` is a free fill buffer where it was not in the L1d.
+    /// The caller has looked it up already and it was `found`; a fill buffer is free where it was not in the L1d.
     #[inline]
-    fn fetch(&mut self, core: usize, address: u64, found: hierarchy::Found, slot: usize, now: Time) -> Time {
+    fn fetch(&mut self, core: usize, address: u64, found: hierarchy::Found, now: Time) -> Time {
         use hierarchy::Found;
         let done = match found {
             Found::L1 => return now + self.timing.l1d_hit,
@@ -190,7 +190,7 @@ impl Machine {
             Found::L3 => now + self.timing.l3_hit,
             Found::Memory => self.memory.read(address, now + self.timing.request) + self.timing.response,
         };
-        self.cores[core].fills.occupy(slot, address / LINE, done);
+        self.cores[core].fills.occupy(address / LINE, done);
         done
     }
 

@@ -1,47 +1,65 @@
 //! Requests a core has under way: a few slots, each busy until its completion.
 
+use crate::tags;
 use crate::time::Time;
 
 /// The fill buffers of a core (or its write-combining buffers): which lines are under way, and until when.
+///
+/// A ring of the last requests in the order of their completion: the first of them has the slot that is free next.
 pub struct Pending {
-    lines: Vec<u64>,
+    /// Completions, from `first` on; as many as there are slots.
     done: Vec<Time>,
+    /// Their lines, plus 1.
+    lines: Vec<u32>,
+    slots: usize,
+    first: usize,
 }
-
-const NO_LINE: u64 = u64::MAX;
 
 impl Pending {
     pub fn new(slots: u32) -> Self {
+        let ring = (slots as usize).next_power_of_two().max(tags::BLOCK);
         Self {
-            lines: vec![NO_LINE; slots as usize],
-            done: vec![0; slots as usize],
+            done: vec![0; ring],
+            lines: vec![0; ring],
+            slots: slots as usize,
+            first: 0,
         }
     }
 
-    /// The slot that is or becomes free first, and when.
+    /// When a slot is or becomes free.
     #[inline]
-    pub fn first_free(&self) -> (usize, Time) {
-        let mut best = 0;
-        for slot in 1..self.done.len() {
-            if self.done[slot] < self.done[best] {
-                best = slot;
+    pub fn free_at(&self) -> Time {
+        self.done[self.place(0)]
+    }
+
+    /// Give the slot that is free first to a request.
+    #[inline]
+    pub fn occupy(&mut self, line: u64, done: Time) {
+        let oldest = self.place(0);
+        self.lines[oldest] = 0;
+        self.first += 1;
+        let mut at = self.place(self.slots - 1);
+        for other in (0..self.slots - 1).rev() {
+            let before = self.place(other);
+            if self.done[before] <= done {
+                break;
             }
+            self.done[at] = self.done[before];
+            self.lines[at] = self.lines[before];
+            at = before;
         }
-        (best, self.done[best])
-    }
-
-    #[inline]
-    pub fn occupy(&mut self, slot: usize, line: u64, done: Time) {
-        self.lines[slot] = line;
-        self.done[slot] = done;
+        self.done[at] = done;
+        self.lines[at] = line as u32 + 1;
     }
 
     /// Completion of the request for a line that is still under way at `now`.
     #[inline]
     pub fn under_way(&self, line: u64, now: Time) -> Option<Time> {
+        let tag = line as u32 + 1;
+        tags::find(&self.lines, tag, 0)?;
         let slots = self.lines.iter().zip(&self.done);
         slots
-            .filter(|&(&pending, &done)| pending == line && done > now)
+            .filter(|&(&pending, &done)| pending == tag && done > now)
             .map(|(_, &done)| done)
             .max()
     }
@@ -49,7 +67,12 @@ impl Pending {
     /// When everything under way has completed.
     #[inline]
     pub fn all_done(&self) -> Time {
-        self.done.iter().copied().max().unwrap_or(0)
+        self.done[self.place(self.slots - 1)]
+    }
+
+    #[inline]
+    fn place(&self, index: usize) -> usize {
+        (self.first + index) & (self.done.len() - 1)
     }
 }
 
@@ -60,11 +83,15 @@ mod tests {
     #[test]
     fn a_slot_is_busy_until_its_completion() {
         let mut pending = Pending::new(2);
-        pending.occupy(0, 7, 100);
-        pending.occupy(1, 8, 50);
-        assert_eq!(pending.first_free(), (1, 50));
+        pending.occupy(7, 100);
+        pending.occupy(8, 50);
+        assert_eq!(pending.free_at(), 50);
         assert_eq!(pending.under_way(7, 99), Some(100));
         assert_eq!(pending.under_way(7, 100), None);
         assert_eq!(pending.all_done(), 100);
+        pending.occupy(7, 80);
+        assert_eq!(pending.free_at(), 80);
+        assert_eq!(pending.under_way(7, 60), Some(100));
+        assert_eq!(pending.under_way(8, 40), None);
     }
 }
