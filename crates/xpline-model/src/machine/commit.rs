@@ -26,7 +26,9 @@ impl Machine {
                 let state = &mut self.cores[core];
                 state.committing = false;
                 state.commit_free = now;
-                if state.waiting == Waiting::Drain {
+                let waited_for = state.waiting == Waiting::Drain;
+                self.turns.end();
+                if waited_for {
                     self.resume_front(core, now);
                 }
                 return;
@@ -39,7 +41,7 @@ impl Machine {
                 Outcome::Retry(time) => now = time,
             }
             if !self.still_my_turn(now, until) {
-                self.schedule(now, Agent::Commit(core as u16));
+                self.turns.again(now, Agent::Commit(core));
                 return;
             }
             self.now = now;

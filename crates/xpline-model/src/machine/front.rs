@@ -28,6 +28,7 @@ impl Machine {
                     Some(op) => Held::Fresh(op),
                     None => {
                         self.cores[core].waiting = Waiting::Ended;
+                        self.turns.end();
                         return;
                     }
                 },
@@ -41,11 +42,12 @@ impl Machine {
                 Outcome::Wait(waiting, held) => {
                     self.cores[core].held = Some(held);
                     self.cores[core].waiting = waiting;
+                    self.turns.end();
                     return;
                 }
             }
             if !self.still_my_turn(now, until) {
-                self.schedule(now, Agent::Front(core as u16));
+                self.turns.again(now, Agent::Front(core));
                 return;
             }
             self.now = now;
@@ -139,7 +141,7 @@ impl Machine {
         if idle {
             state.committing = true;
             let at = now.max(state.commit_free);
-            self.schedule(at, Agent::Commit(core as u16));
+            self.turns.ask(at, Agent::Commit(core));
         }
         self.own_ahead(core, now);
         Outcome::Next(now + self.timing.op_interval)

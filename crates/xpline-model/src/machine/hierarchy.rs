@@ -87,7 +87,7 @@ impl Hierarchy {
             (Found::L2, false)
         } else {
             self.l2_counters.misses += 1;
-            let in_l3 = if self.l3.is_empty() { None } else { self.l3.remove(line) };
+            let in_l3 = self.l3.remove(line);
             if in_l3.is_some() {
                 self.l3_counters.hits += 1;
                 (Found::L3, in_l3 == Some(true))
@@ -145,7 +145,7 @@ impl Hierarchy {
         let l1d = private.l1d.clean(line).unwrap_or(false);
         match private.l2.clean(line) {
             Some(l2) => l1d || l2,
-            None => l1d || (!self.l3.is_empty() && self.l3.clean(line).unwrap_or(false)),
+            None => l1d || self.l3.clean(line).unwrap_or(false),
         }
     }
 
@@ -157,7 +157,7 @@ impl Hierarchy {
             let l1d = private.l1d.remove(line).unwrap_or(false);
             return Some(l1d || l2);
         }
-        if self.l3.is_empty() { None } else { self.l3.remove(line) }
+        self.l3.remove(line)
     }
 
     pub fn reset_counters(&mut self) {

@@ -11,10 +11,8 @@ mod front;
 mod hierarchy;
 mod pending;
 mod timing;
+mod turns;
 mod window;
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use self::core::{Core, Waiting};
 use crate::counters::{CoreCounters, Counters};
@@ -24,16 +22,7 @@ use crate::program::Program;
 use crate::time::Time;
 use hierarchy::{Hierarchy, WriteBacks};
 use timing::Timing;
-
-/// The part of a core that acts next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Agent {
-    Front(u16),
-    Commit(u16),
-}
-
-/// When an agent acts; ties are settled by who came first.
-type Turn = Reverse<(Time, u64, Agent)>;
+use turns::{Agent, Turns};
 
 /// A platform at work: caches, queues and buffers keep their state from one call to the next.
 ///
@@ -55,8 +44,7 @@ pub struct Machine {
     caches: Hierarchy,
     memory: Memory,
     timing: Timing,
-    turns: BinaryHeap<Turn>,
-    sequence: u64,
+    turns: Turns,
     started: usize,
     now: Time,
     counted: CoreCounters,
@@ -70,8 +58,7 @@ impl Machine {
             caches: Hierarchy::new(platform),
             memory: Memory::new(platform),
             timing: Timing::new(platform),
-            turns: BinaryHeap::with_capacity(2 * platform.core.count as usize),
-            sequence: 0,
+            turns: Turns::new(platform.core.count),
             started: 0,
             now: 0,
             counted: CoreCounters::default(),
@@ -102,19 +89,18 @@ impl Machine {
             self.cores.len()
         );
         while self.started < programs.len() {
-            self.schedule(self.now, Agent::Front(self.started as u16));
+            self.turns.ask(self.now, Agent::Front(self.started));
             self.started += 1;
         }
-        while let Some(&Reverse((time, _, agent))) = self.turns.peek() {
+        while let Some((time, agent)) = self.turns.first() {
             if time >= until {
                 self.now = until;
                 return true;
             }
-            self.turns.pop();
             self.now = time;
             match agent {
-                Agent::Front(core) => self.front(core as usize, &mut programs[core as usize], until),
-                Agent::Commit(core) => self.commit(core as usize, until),
+                Agent::Front(core) => self.front(core, &mut programs[core], until),
+                Agent::Commit(core) => self.commit(core, until),
             }
         }
         false
@@ -168,15 +154,10 @@ impl Machine {
         self.caches.dirty_lines() + self.memory.dirty_pieces()
     }
 
-    fn schedule(&mut self, time: Time, agent: Agent) {
-        self.sequence += 1;
-        self.turns.push(Reverse((time, self.sequence, agent)));
-    }
-
     /// Whether an agent at `time` may go on without losing its turn to another, or running past `until`.
     #[inline]
     fn still_my_turn(&self, time: Time, until: Time) -> bool {
-        time < until && self.turns.peek().is_none_or(|&Reverse((next, _, _))| time <= next)
+        time < until && self.turns.stays_first(time)
     }
 
     /// Bring a line into the L1d of a core, for a load or to own it for a store, at `now`; returns when it is there.
@@ -204,7 +185,7 @@ impl Machine {
     #[inline]
     fn resume_front(&mut self, core: usize, now: Time) {
         self.cores[core].waiting = Waiting::Nothing;
-        self.schedule(now, Agent::Front(core as u16));
+        self.turns.ask(now, Agent::Front(core));
     }
 }
 
