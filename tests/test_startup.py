@@ -22,7 +22,7 @@ def loaded_by(code: str) -> set[str]:
 def test_polars_and_altair_wait_until_they_are_needed(code):
     modules = loaded_by(code)
     assert "xpline._native" in modules
-    assert not modules & {"polars", "altair", "vl_convert", "jinja2"}
+    assert not modules & {"polars", "altair", "vl_convert", "jinja2", "pydantic"}
 
 
 def test_bench_is_there_all_the_same():
