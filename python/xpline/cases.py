@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 from xpline import bench
 from xpline._native import check_points
+from xpline.changes import Change
 from xpline.errors import XplineError
 from xpline.platform import Platform
 
@@ -55,7 +57,9 @@ class Platforms:
             if name not in NAMES:
                 raise XplineError(f"--platform {name}={self._files[name]}: NAME is one of {', '.join(NAMES)}")
         self._overrides = dict(overrides or {})
+        self._change: Change | None = None
         self._loaded: dict[Any, Platform] = {}
+        self._changed: dict[Any, Platform] = {}
         self._fingerprints: dict[Any, str] = {}
         for key, value in self._overrides.items():
             if not any(key in self._keys(name) for name in NAMES):
@@ -66,7 +70,26 @@ class Platforms:
         keys = self._keys(case.platform)
         own = dict(override.split("=", 1) for override in case.overrides)
         asked = {key: value for key, value in self._overrides.items() if key in keys}
-        return self._load(case.platform, own | asked)
+        platform = self._load(case.platform, own | asked)
+        if self._change is None:
+            return platform
+        which = (case.platform, case.overrides)
+        if which not in self._changed:
+            self._changed[which] = platform.changed(self._change.on(platform))
+        return self._changed[which]
+
+    def changed(self, change: Change) -> Platforms:
+        """These platforms with a change on top of everything else.
+
+        >>> slow = Change("slow rewrites", "", (("optane.ddrt.rewrite_transfer", "50ns"),))
+        >>> Platforms({"optane.ddrt.rewrite_transfer": "30ns"}).changed(slow).parameter(
+        ...     "optane", "optane.ddrt.rewrite_transfer"
+        ... )
+        '50ns'
+        """
+        other = copy(self)
+        other._change, other._changed, other._fingerprints = change, {}, {}
+        return other
 
     def fingerprint(self, case: Case) -> str:
         """A digest of every value of the platform that a case runs on."""

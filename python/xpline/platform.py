@@ -36,8 +36,10 @@ class Platform:
     """
 
     def __init__(self, name_or_path: str | PathLike[str], set: Mapping[str, object] | None = None) -> None:
-        self.overrides = tuple(f"{key}={_text(value)}" for key, value in (set or {}).items())
-        self._native = _native.Platform.load(fspath(name_or_path), self.overrides)
+        self._set = dict(set or {})
+        self._source = fspath(name_or_path)
+        self.overrides = tuple(f"{key}={_text(value)}" for key, value in self._set.items())
+        self._native = _native.Platform.load(self._source, self.overrides)
 
     @property
     def name(self) -> str:
@@ -53,6 +55,14 @@ class Platform:
     def cores(self) -> int:
         """Cores of the socket: as many threads can run."""
         return self._native.cores
+
+    def changed(self, set: Mapping[str, object]) -> Platform:
+        """The same platform with more overrides, which win over those it has.
+
+        >>> Platform("dram", set={"l3.ways": 11}).changed({"l3.hit": "18ns"}).overrides
+        ('l3.ways=11', 'l3.hit=18ns')
+        """
+        return Platform(self._source, set=self._set | dict(set))
 
     def show(self) -> list[Entry]:
         """Every value with its source.

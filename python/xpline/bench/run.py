@@ -34,7 +34,7 @@ def run(
     >>> run("dram", [{"experiment": "latency", "op": "load", "pattern": "random"}])["settled"].item()
     True
     """
-    platforms = [_loaded(one) for one in _several(platform)]
+    platforms = loaded(platform)
     texts = [json.dumps(point) for point in points]
     for one in platforms:
         check_points(one._native, texts)
@@ -55,12 +55,10 @@ def run(
     return _table(rows)
 
 
-def _several(platform: Platforms) -> Sequence[Platform | str | PathLike[str]]:
-    return [platform] if isinstance(platform, Platform | str | PathLike) else platform
-
-
-def _loaded(platform: Platform | str | PathLike[str]) -> Platform:
-    return platform if isinstance(platform, Platform) else Platform(platform)
+def loaded(platform: Platforms) -> list[Platform]:
+    """The platforms that are meant, in order."""
+    several = [platform] if isinstance(platform, Platform | str | PathLike) else platform
+    return [one if isinstance(one, Platform) else Platform(one) for one in several]
 
 
 def _table(rows: dict[int, dict[str, Any]]) -> pl.DataFrame:

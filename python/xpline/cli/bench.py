@@ -15,6 +15,7 @@ import polars as pl
 import typer
 
 from xpline import bench, table
+from xpline.bench import relief
 from xpline.cli.options import Overrides, parse_overrides
 from xpline.cli.output import print_table, terminal
 from xpline.cli.progress import counting
@@ -44,6 +45,9 @@ class Common:
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random addresses.")] = 1
     max_requests: Annotated[int | None, typer.Option(help="The longest a point may run, in requests.")] = None
     jobs: Annotated[int | None, typer.Option(min=1, help="Points run side by side.", show_default="all cores")] = None
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add what bounds each point: core, fabric, queue, buffer or media.")
+    ] = False
     json: Annotated[bool, typer.Option("--json", help="Print the whole table as JSON.")] = False
     csv: Annotated[bool, typer.Option("--csv", help="Print the whole table as CSV.")] = False
     out: Annotated[Path | None, typer.Option(help="Write the whole table: FILE.parquet, .csv or .json.")] = None
@@ -158,8 +162,12 @@ def _measure(sweep: Sweep, common: Common) -> None:
     platforms = [Platform(name.strip(), set=overrides) for name in common.on.split(",")]
     try:
         with counting(sweep.experiment) as on_progress:
-            total, done = len(platforms) * len(points), itertools.count(1)
-            result = bench.run(platforms, points, common.jobs, lambda *_: on_progress(next(done), total))
+            runs = 1 + len(relief.PARTS) if common.explain else 1
+            total, done = len(platforms) * len(points) * runs, itertools.count(1)
+            progress = lambda *_: on_progress(next(done), total)  # noqa: E731
+            result = bench.run(platforms, points, common.jobs, progress)
+            if common.explain:
+                result = relief.explain(result, platforms, points, common.jobs, progress)
     except Interrupted as stopped:
         _hand_out(stopped.table, common)
         terminal.print(stopped)

@@ -36,6 +36,8 @@ SHOWN = {
     "ewr": ("EWR", "{:.3f}"),
     "err": ("ERR", "{:.3f}"),
     "settled": ("settled", "{}"),
+    "bound": ("bound", "{}"),
+    "bound_gain": ("gain of relief", "{:+.0%}"),
 }
 
 

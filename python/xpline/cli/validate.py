@@ -9,25 +9,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from xpline import validate as package
 from xpline.cases import Platforms
+from xpline.cli import error_tables
 from xpline.cli.options import Overrides, parse_overrides
 from xpline.cli.output import terminal
 from xpline.cli.progress import counting
 from xpline.errors import XplineError
 from xpline.score import SLICES
-
-_HEADINGS = {
-    "n": ("points", "{}"),
-    "median": ("median", "{:.1%}"),
-    "mean": ("mean", "{:.1%}"),
-    "p90": ("p90", "{:.1%}"),
-    "ewr_n": ("EWR points", "{}"),
-    "ewr_median": ("EWR median", "{:.3f}"),
-    "ewr_p90": ("EWR p90", "{:.3f}"),
-}
+from xpline.validate.ablation import SAMPLE
+from xpline.validate.worst import WORST
 
 
 def validate(
@@ -38,6 +30,22 @@ def validate(
         Path | None,
         typer.Option(help="Write the predictions to this CSV file; an interrupted run goes on from FILE.cache."),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a page that accounts for the error to this folder, with figures and tables. It has what "
+            "--explain prints; an interrupted run goes on from points.cache in it."
+        ),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the 50 points that are furthest off, and what bounds them.")
+    ] = False,
+    ablate: Annotated[
+        bool,
+        typer.Option(
+            "--ablate", help=f"Score {SAMPLE} of the points again with each mechanism of the model switched off."
+        ),
+    ] = False,
     only: Annotated[
         list[str],
         typer.Option(metavar="COLUMN=VALUE", help="Rows that meet this, such as file=bandwidth,media=ldram|lpmem."),
@@ -66,20 +74,33 @@ def validate(
                 predictions,
                 only=conditions,
                 sample=sample,
+                worst=WORST if explain or out else 0,
+                ablation=SAMPLE if ablate else 0,
+                kept=out and not predictions and out / "points.cache",
                 platforms=platforms,
                 jobs=jobs,
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
-        if predictions:
+        if predictions or out:
             terminal.print("interrupted: run the same command again, and it goes on from here")
         raise
     columns = [column.strip() for column in by.split(",")]
-    unknown = [column for column in columns if column not in outcome.score.points.columns]
+    unknown = [column for column in columns if column not in outcome.score.columns]
     if unknown:
-        raise XplineError(f"--by {by}: no column {', '.join(unknown)}; use {', '.join(outcome.score.points.columns)}")
-    Console(width=None if terminal.is_terminal else 200, highlight=False).print(_errors(outcome, columns))
-    _explain(outcome, predictions)
+        raise XplineError(f"--by {by}: no column {', '.join(unknown)}; use {', '.join(outcome.score.columns)}")
+    console = Console(width=None if terminal.is_terminal else 200, highlight=False)
+    console.print(error_tables.errors(outcome.score, columns))
+    if explain:
+        console.print("\n", error_tables.worst(outcome.worst), sep="")
+    if outcome.ablation:
+        console.print("\n", error_tables.ablation(outcome.ablation), sep="")
+    console.print("\n", error_tables.summary(outcome.score, columns), sep="")
+    if out:
+        from xpline.report.account import write_account  # here, as it takes a while and few ask for it
+
+        console.print(f"page: {escape(str(write_account(outcome, out)))}", soft_wrap=True)
+    _remarks(outcome, predictions)
 
 
 def platform_files(texts: Sequence[str]) -> dict[str, str]:
@@ -93,24 +114,7 @@ def platform_files(texts: Sequence[str]) -> dict[str, str]:
     return files
 
 
-def _errors(outcome: package.Outcome, columns: Sequence[str]) -> Table:
-    """The error over everything, then by slice."""
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column)
-    for heading, _ in _HEADINGS.values():
-        table.add_column(heading, justify="right")
-    table.add_row("all", *[""] * (len(columns) - 1), *_cells(outcome.score.total()), style="bold", end_section=True)
-    for row in outcome.score.by(list(columns)).iter_rows(named=True):
-        table.add_row(*("-" if row[column] is None else str(row[column]) for column in columns), *_cells(row))
-    return table
-
-
-def _cells(row: dict[str, float | None]) -> list[str]:
-    return ["" if row[column] is None else shape.format(row[column]) for column, (_, shape) in _HEADINGS.items()]
-
-
-def _explain(outcome: package.Outcome, predictions: Path | None) -> None:
+def _remarks(outcome: package.Outcome, predictions: Path | None) -> None:
     """What stands behind the numbers, on standard error."""
     resumed = f", {outcome.resumed} taken from an earlier run" if outcome.resumed else ""
     terminal.print(f"{outcome.simulated} configurations simulated{resumed}")

@@ -62,6 +62,13 @@ def colour(series: Sequence[str], title: str | None = None) -> alt.Color:
     return alt.Color("series:N", scale=scale, legend=alt.Legend(title=title, orient="bottom", symbolType="stroke"))
 
 
+def colour_of(colours: dict[str, str], symbol: str = "stroke", columns: int = 0) -> alt.Color:
+    """These colours for these series, with a legend below the figure, of so many columns if not in one row."""
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    legend = alt.Legend(title=None, orient="bottom", symbolType=symbol, symbolOpacity=1, columns=columns)
+    return alt.Color("series:N", scale=scale, legend=legend)
+
+
 #: A click on the legend picks out a curve, in every panel of a figure.
 PICK = alt.selection_point(name="pick", fields=["series"], bind="legend")
 

@@ -15,7 +15,7 @@ from xpline.fit.members import Members
 from xpline.fit.objective import Predicted
 from xpline.fit.targets import Target
 from xpline.validate.cache import Cache
-from xpline.validate.run import read_ewr
+from xpline.validate.study import read_ewr
 
 #: The longest that a point may run, in requests: a tenth of the usual, which moves one point in ten by over 1 %.
 MAX_REQUESTS = 1 << 16

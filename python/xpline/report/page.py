@@ -30,23 +30,29 @@ def page(
 
     The same input gives the same bytes: the page bears no date.
     """
-    environment = Environment(
-        loader=PackageLoader("xpline.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters["script_json"] = _script_json
     shown = [claim for claim in claims if claim.status != "not covered yet"]
     rest = sorted((claim for claim in claims if claim.status == "not covered yet"), key=lambda one: one.claim.source)
     sources = {source: list(group) for source, group in groupby(rest, key=lambda one: one.claim.source)}
-    html = environment.get_template("page.html").render(
-        version=__version__,
+    return render_page(
+        "page.html",
+        figures,
         summary=summary,
         counts=Counter(claim.status for claim in shown),
         claims=shown,
         not_covered=sources,
-        figures=figures,
         platforms={name: _sections(entries) for name, entries in platforms.items()},
         measured=measured,
-        vega=Markup(_vega()),
+    )
+
+
+def render_page(template: str, figures: Sequence[Figure], **values: object) -> bytes:
+    """A page from a template that extends ``base.html``, with everything in it that its figures need."""
+    environment = Environment(
+        loader=PackageLoader("xpline.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["script_json"] = _script_json
+    html = environment.get_template(template).render(
+        version=__version__, figures=figures, vega=Markup(_vega()), **values
     )
     return html.encode()
 

@@ -4,6 +4,8 @@ outcome = validate("OptaneStudy", sample=100)
 print(outcome.score.total()["median"])
 """
 
+from xpline.validate.ablation import Ablation, Verdict
 from xpline.validate.run import Outcome, validate
+from xpline.validate.worst import Worst
 
-__all__ = ["Outcome", "validate"]
+__all__ = ["Ablation", "Outcome", "Verdict", "Worst", "validate"]

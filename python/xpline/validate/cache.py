@@ -5,17 +5,23 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+from collections.abc import Callable, Sequence
+from copy import copy
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from xpline import _native
-from xpline.cases import Case, Platforms, Row
+from xpline.cases import Case, Platforms, Row, run
 from xpline.errors import XplineError
 
 #: What is kept of a row: what predictions need.
 KEPT = ("bandwidth_mib_s", "ewr", "imc_written_bytes")
+
+
+#: Told how many runs are done, of how many.
+Progress = Callable[[int, int], None]
 
 
 class Cache:
@@ -51,6 +57,12 @@ class Cache:
         if self._file is not None:
             self._file.close()
 
+    def on(self, platforms: Platforms) -> Cache:
+        """The same rows and the same file, for cases that run on other platforms."""
+        other = copy(self)
+        other._platforms = platforms
+        return other
+
     def get(self, case: Case) -> Row | None:
         """The row of a case if it has been run, with the columns in KEPT."""
         return self._rows.get(self._key(case))
@@ -61,6 +73,24 @@ class Cache:
         self._rows[self._key(case)] = kept
         if self._file is not None:
             self._append({"case": self._key(case), **kept})
+
+    def run(self, cases: Sequence[Case], jobs: int | None = None, on_progress: Progress | None = None) -> int:
+        """Run the cases that have not been run; how many these were. ``on_progress`` is told how many are done, of
+        how many."""
+        missing = [case for case in cases if self.get(case) is None]
+        finished = len(cases) - len(missing)
+        if on_progress:
+            on_progress(finished, len(cases))
+
+        def done(case: Case, row: Row) -> None:
+            nonlocal finished
+            self.add(case, row)
+            finished += 1
+            if on_progress:
+                on_progress(finished, len(cases))
+
+        run(missing, self._platforms, jobs, done)
+        return len(missing)
 
     def _append(self, entry: dict[str, Any]) -> None:
         self._file.write(json.dumps(entry).encode() + b"\n")
@@ -83,6 +113,13 @@ class Cache:
             length += len(line)
         self._file.seek(length)
         return length
+
+
+def within(
+    on_progress: Callable[[int, int], None] | None, before: int, total: int
+) -> Callable[[int, int], None] | None:
+    """Progress of one step of several: ``before`` are done in earlier steps, of ``total`` in all."""
+    return on_progress and (lambda done, _: on_progress(before + done, total))
 
 
 def _whole(line: bytes) -> dict[str, Any] | None:

@@ -1,24 +1,23 @@
-"""From a data set to predictions and their score."""
+"""From a data set to predictions, their score, and an account of the error."""
 
 from __future__ import annotations
 
-import random
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from xpline import dataset
-from xpline.cases import Case, Platforms, Row, refusal, run
-from xpline.files import check_writable, replace_file
-from xpline.score import Score, score
+from xpline.cases import Platforms
+from xpline.files import check_writable, make_folder, replace_file
+from xpline.score import Score
+from xpline.validate.ablation import Ablation, ablate
 from xpline.validate.cache import Cache
+from xpline.validate.study import read_study
+from xpline.validate.worst import Worst, explain_worst
 
-#: The order in which configurations run and are sampled: fixed, and unrelated to their order in the data set, so
-#: that the time left is a fair estimate.
-_ORDER_SEED = 2020
+#: Told how many runs are done, of how many, and what for.
+Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,9 @@ class Outcome:
     #: How many distinct configurations were run now, and how many had been run before.
     simulated: int
     resumed: int
+    #: The points that are furthest off with what bounds them, and the score without each mechanism, where asked for.
+    worst: list[Worst]
+    ablation: Ablation | None
 
 
 def validate(
@@ -41,102 +43,50 @@ def validate(
     *,
     only: Sequence[str] = (),
     sample: int | None = None,
+    worst: int = 0,
+    ablation: int = 0,
+    kept: str | Path | None = None,
     platforms: Platforms | None = None,
     jobs: int | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> Outcome:
     """Predict every row of the data set in ``directory`` and score the predictions.
 
-    Rows that are repeats share one simulation. With ``predictions``, the predictions are written to that CSV file,
-    and finished points are kept beside it (``.cache`` appended to its name), from which an interrupted run goes on.
-    ``only`` are conditions that rows must meet (see :func:`xpline.dataset.select`); ``sample`` takes that many of the
-    configurations, always the same ones. ``on_progress`` is told how many configurations are done, of how many.
+    Rows that are repeats share one simulation. With ``predictions``, the predictions are written to that CSV file.
+    Finished points are kept in the file ``kept`` (by default beside the predictions, ``.cache`` appended to their
+    name), from which an interrupted run goes on. ``only`` are conditions that rows must meet (see
+    :func:`xpline.dataset.select`); ``sample`` takes that many of the configurations, always the same ones.
+
+    ``worst`` is how many of the points that are furthest off are explained, and ``ablation`` on how many points the
+    score is taken again with each mechanism of the model switched off.
     """
     path = Path(predictions) if predictions is not None else None
     if path is not None:
         check_writable(path)
+        kept = kept or path.with_name(path.name + ".cache")
     platforms = platforms or Platforms()
-    tables = dataset.select(dataset.read_tables(directory), list(only))
-    rows = [_runnable(row, platforms) for row in dataset.plan(tables)]
-    cases = _shuffled({row.case for row in rows if row.case})
+    study = read_study(directory, only, platforms)
     if sample is not None:
-        cases = cases[:sample]
-        kept = set(cases)
-        rows = [row for row in rows if row.case in kept]
-        keys = {row.key for row in rows}
-        tables = {file: table.filter(pl.col("__key__").is_in(keys)) for file, table in tables.items()}
+        study = study.of_cases(study.cases[:sample])
 
-    cache_path = path.with_name(path.name + ".cache") if path else None
-    with Cache(cache_path, platforms) as cache:
-        missing = [case for case in cases if cache.get(case) is None]
-        _simulate(missing, len(cases), cache, platforms, jobs, on_progress)
-        table = _table(rows, cache)
-    if path is not None:
-        replace_file(path, _csv(table).encode())
-    return Outcome(
-        predictions=table,
-        score=score(tables, table),
-        not_covered=dict(Counter(row.reason for row in rows if row.reason)),
-        simulated=len(missing),
-        resumed=len(cases) - len(missing),
-    )
+    def step(title: str) -> Callable[[int, int], None] | None:
+        return on_progress and (lambda done, total: on_progress(done, total, title))
 
-
-def _runnable(row: dataset.PlannedRow, platforms: Platforms) -> dataset.PlannedRow:
-    """The row, without its case where the platform cannot run it."""
-    reason = row.case and refusal(row.case, platforms)
-    return replace(row, case=None, reason=reason) if reason else row
-
-
-def _shuffled(cases: set[Case]) -> list[Case]:
-    ordered = sorted(cases)
-    random.Random(_ORDER_SEED).shuffle(ordered)
-    return ordered
-
-
-def _simulate(
-    missing: list[Case],
-    total: int,
-    cache: Cache,
-    platforms: Platforms,
-    jobs: int | None,
-    on_progress: Callable[[int, int], None] | None,
-) -> None:
-    finished = total - len(missing)
-    if on_progress:
-        on_progress(finished, total)
-
-    def done(case: Case, row: Row) -> None:
-        nonlocal finished
-        cache.add(case, row)
-        finished += 1
-        if on_progress:
-            on_progress(finished, total)
-
-    run(missing, platforms, jobs, done)
-
-
-def _table(rows: list[dataset.PlannedRow], cache: Cache) -> pl.DataFrame:
-    found = [cache.get(row.case) if row.case else None for row in rows]
-    return pl.DataFrame(
-        {
-            "__key__": [row.key for row in rows],
-            "file": [row.file for row in rows],
-            "throughput": [row and row["bandwidth_mib_s"] for row in found],
-            "ewr": [row and read_ewr(row) for row in found],
-        },
-        schema={"__key__": pl.String, "file": pl.String, "throughput": pl.Float64, "ewr": pl.Float64},
-    )
-
-
-def read_ewr(row: Row) -> float | None:
-    """EWR as the counters of a DIMM would give it.
-
-    When nothing is issued the ratio has no value, but a DIMM writes its media now and then for its own reasons, so
-    that the counters read close to 0 (0.003 in the sweep, for stores that stay in the caches).
-    """
-    return 0.0 if row["imc_written_bytes"] == 0 else row["ewr"]
-
-
-def _csv(table: pl.DataFrame) -> str:
-    return table.write_csv(float_precision=4)
+    if kept:
+        make_folder(Path(kept).parent)
+    with Cache(Path(kept) if kept else None, platforms) as cache:
+        cases = study.cases
+        simulated = cache.run(cases, jobs, step("validate"))
+        table = study.predictions(cache)
+        if path is not None:
+            replace_file(path, table.write_csv(float_precision=4).encode())
+        scored = study.score(cache)
+        return Outcome(
+            predictions=table,
+            score=scored,
+            not_covered=study.not_covered,
+            simulated=simulated,
+            resumed=len(cases) - simulated,
+            worst=explain_worst(study, scored, cache, platforms, worst, jobs, step("explain")),
+            ablation=ablate(study, scored, cache, platforms, ablation, jobs, step("ablate")) if ablation else None,
+        )
