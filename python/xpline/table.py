@@ -25,7 +25,11 @@ SETTINGS: dict[str, type[pl.DataType]] = {
     "fence": pl.Int64,  # bytes from one fence to the next
     "binding": pl.String,
     "fenced": pl.Boolean,  # an mfence ends each access
-    "lines": pl.Int64,  # XPLines of the region
+    "lines": pl.Int64,  # XPLines of the region, or lines that are read again
+    "region": pl.Int64,  # bytes that are read, or of the hot spot
+    "mask": pl.Int64,  # address bits that stay 0, as their sum
+    "buffer": pl.String,
+    "order": pl.String,  # in which lines are read again
     "threads": pl.Int64,
     "seed": pl.UInt64,
     "max_requests": pl.UInt64,
@@ -42,7 +46,13 @@ MEASURES: dict[str, type[pl.DataType]] = {
     "latency_p90_ns": pl.Float64,
     "latency_p99_ns": pl.Float64,
     "latency_p999_ns": pl.Float64,
+    "latency_p9999_ns": pl.Float64,
+    "latency_p99999_ns": pl.Float64,
     "latency_max_ns": pl.Float64,
+    "stall_share": pl.Float64,  # of the accesses, those that took over ten times the median
+    "stall_ns": pl.Float64,  # the median of their latencies
+    "stall_interval": pl.Int64,  # accesses from one to the next, in the median
+    "miss_ratio": pl.Float64,  # of the lines read again, those that the buffer had given up
     "ewr": pl.Float64,  # bytes the controllers wrote over bytes the media wrote
     "err": pl.Float64,  # the same for reads
     "media_read_bytes": pl.Int64,

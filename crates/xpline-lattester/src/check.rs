@@ -3,9 +3,10 @@
 use std::fmt::Display;
 
 use xpline_model::Platform;
+use xpline_model::platform::Memory;
 
-use crate::point::{Align, Binding, Experiment, Flush, Op, Point, PointError};
-use crate::stream::{self, LINE, REGION, SPACE};
+use crate::point::{Align, Binding, Buffer, Chase, Experiment, Flush, Op, Point, PointError, Replacement};
+use crate::stream::{self, LINE, Masked, REGION, SPACE};
 
 /// Read points from JSON objects and check them; an error says which one it is about.
 pub fn read_points(platform: &Platform, texts: &[impl AsRef<str>]) -> Result<Vec<Point>, PointError> {
@@ -79,13 +80,20 @@ impl Point {
                     refuse("lines", lines, format!("must be 1 to {most}"))
                 }
             }
-            Experiment::PersistLatency(persist) => match persist.op {
-                Op::Load | Op::Store => {
-                    let op = if persist.op == Op::Load { "load" } else { "store" };
-                    refuse("op", op, "makes nothing persistent; use ntstore or store+clwb")
-                }
-                _ => size("size", persist.size),
-            },
+            Experiment::PersistLatency(persist) => {
+                persists(persist.op)?;
+                size("size", persist.size)
+            }
+            Experiment::Chase(chase) => spread_region(chase),
+            Experiment::Replacement(probes) => replacement(probes, platform),
+            Experiment::Wear(wear) => {
+                persists(wear.op)?;
+                size("size", wear.size)
+            }
+            Experiment::Tail(tail) => {
+                persists(tail.op)?;
+                size("region", tail.region)
+            }
         }
     }
 }
@@ -142,6 +150,63 @@ fn fence(bytes: u64, access: u64) -> Result<(), PointError> {
         return Ok(());
     }
     refuse("fence", bytes, format!("must divide size = {access}"))
+}
+
+fn persists(op: Op) -> Result<(), PointError> {
+    match op {
+        Op::NtStore | Op::StoreClwb => Ok(()),
+        Op::Load | Op::Store => {
+            let op = if op == Op::Load { "load" } else { "store" };
+            refuse("op", op, "makes nothing persistent; use ntstore or store+clwb")
+        }
+    }
+}
+
+/// A region that fits in the memory of a thread once it is spread over the bits outside the mask.
+fn spread_region(chase: &Chase) -> Result<(), PointError> {
+    let &Chase { region, mask } = chase;
+    size("region", region)?;
+    if mask >= REGION || !mask.is_multiple_of(LINE) {
+        let allowed = "address bits to keep 0, as their sum: of the bits 6 to 30, so that 4096 is bit 12 (0 for none)";
+        return refuse("mask", mask, allowed);
+    }
+    if Masked::spread(region - LINE, mask) >= REGION {
+        let allowed = format!("too many bits: a region of {region} B no longer fits in the 2 GiB of a thread");
+        return refuse("mask", mask, allowed);
+    }
+    Ok(())
+}
+
+fn replacement(probes: &Replacement, platform: &Platform) -> Result<(), PointError> {
+    let name = match probes.buffer {
+        Buffer::XpBuffer => "xpbuffer",
+        Buffer::Ait => "ait",
+    };
+    let Memory::Optane(optane) = &platform.memory else {
+        return refuse(
+            "buffer",
+            name,
+            format!("{} has none; use an Optane platform", platform.name),
+        );
+    };
+    if platform.interleave.dimms != 1 {
+        let allowed = format!("{} spreads a buffer's lines over DIMMs; use one DIMM", platform.name);
+        return refuse("buffer", name, allowed);
+    }
+    let (line, page) = (optane.xpbuffer.line, optane.ait.page);
+    if page < 2 * line {
+        let allowed = "too short for two lines, of which one is read first and one again";
+        return refuse("optane.ait.page", page, allowed);
+    }
+    let most = match probes.buffer {
+        Buffer::XpBuffer => REGION / 2 / line,
+        Buffer::Ait => REGION / 2 / (optane.ait.cache / u64::from(optane.ait.ways)),
+    };
+    let most = most.clamp(1, 1 << 16);
+    if (1..=most).contains(&probes.lines) {
+        return Ok(());
+    }
+    refuse("lines", probes.lines, format!("must be 1 to {most}"))
 }
 
 fn binding(align: &Align, platform: &Platform) -> Result<(), PointError> {

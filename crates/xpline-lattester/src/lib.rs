@@ -23,8 +23,8 @@ mod stream;
 
 pub use check::read_points;
 pub use point::{
-    Align, Binding, Experiment, Flush, Latency, Op, Pattern, PersistLatency, Point, PointError, Random, Stride,
-    XpBuffer,
+    Align, Binding, Buffer, Chase, Experiment, Flush, Latency, Op, Order, Pattern, PersistLatency, Point, PointError,
+    Random, Replacement, Stride, Tail, Wear, XpBuffer,
 };
 pub use row::{Row, Settings};
 pub use runner::{run_point, run_points};

@@ -24,6 +24,10 @@ pub enum Experiment {
     Latency(Latency),
     XpBuffer(XpBuffer),
     PersistLatency(PersistLatency),
+    Chase(Chase),
+    Replacement(Replacement),
+    Wear(Wear),
+    Tail(Tail),
 }
 
 /// Bandwidth of accesses of `size` bytes at random addresses, aligned to their size.
@@ -95,6 +99,42 @@ pub struct PersistLatency {
     pub size: u64,
 }
 
+/// Latency of loads that wait for each other, at random 64 B of a region and past the caches.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chase {
+    /// Bytes that are read.
+    pub region: u64,
+    /// Address bits that stay 0: the region is spread over the others.
+    #[serde(default)]
+    pub mask: u64,
+}
+
+/// Share of lines that a buffer of a DIMM has given up, after as many were read, when they are read again.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replacement {
+    pub buffer: Buffer,
+    pub order: Order,
+    pub lines: u64,
+}
+
+/// Latency of `size` bytes written to one place over and over, each write made persistent.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wear {
+    pub op: Op,
+    pub size: u64,
+}
+
+/// Latency of 64 B writes round a hot spot of `region` bytes, each made persistent.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tail {
+    pub op: Op,
+    pub region: u64,
+}
+
 /// What a thread does to each 64 B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -114,6 +154,25 @@ pub enum Op {
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
     Sequential,
+    Random,
+}
+
+/// A buffer of an Optane DIMM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Buffer {
+    /// That of XPLines.
+    XpBuffer,
+    /// The cache of the address indirection table: lines on pages that share a set.
+    Ait,
+}
+
+/// The order in which lines are read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    Same,
+    Reverse,
     Random,
 }
 
@@ -160,7 +219,7 @@ pub enum PointError {
     At { index: usize, error: Box<PointError> },
 }
 
-const EXPERIMENTS: [&str; 7] = [
+const EXPERIMENTS: [&str; 11] = [
     "random",
     "stride",
     "flush",
@@ -168,6 +227,10 @@ const EXPERIMENTS: [&str; 7] = [
     "latency",
     "xpbuffer",
     "persist-latency",
+    "chase",
+    "replacement",
+    "wear",
+    "tail",
 ];
 
 impl Point {
@@ -204,6 +267,10 @@ impl Point {
             "latency" => Experiment::Latency(read(name, fields)?),
             "xpbuffer" => Experiment::XpBuffer(read(name, fields)?),
             "persist-latency" => Experiment::PersistLatency(read(name, fields)?),
+            "chase" => Experiment::Chase(read(name, fields)?),
+            "replacement" => Experiment::Replacement(read(name, fields)?),
+            "wear" => Experiment::Wear(read(name, fields)?),
+            "tail" => Experiment::Tail(read(name, fields)?),
             _ => {
                 return Err(PointError::UnknownExperiment {
                     found: experiment.to_string(),
@@ -229,12 +296,20 @@ impl Experiment {
             Self::Latency(_) => "latency",
             Self::XpBuffer(_) => "xpbuffer",
             Self::PersistLatency(_) => "persist-latency",
+            Self::Chase(_) => "chase",
+            Self::Replacement(_) => "replacement",
+            Self::Wear(_) => "wear",
+            Self::Tail(_) => "tail",
         }
     }
 
     /// Whether it times single accesses; bandwidth means nothing then.
     pub fn is_latency(&self) -> bool {
-        matches!(self, Self::Latency(_) | Self::PersistLatency(_))
+        match self {
+            Self::Latency(_) | Self::PersistLatency(_) | Self::Chase(_) => true,
+            Self::Replacement(_) | Self::Wear(_) | Self::Tail(_) => true,
+            Self::Random(_) | Self::Stride(_) | Self::Flush(_) | Self::Align(_) | Self::XpBuffer(_) => false,
+        }
     }
 
     /// Threads that it runs.
@@ -245,6 +320,7 @@ impl Experiment {
             Self::Flush(flush) => flush.threads,
             Self::Align(align) => align.threads,
             Self::Latency(_) | Self::XpBuffer(_) | Self::PersistLatency(_) => 1,
+            Self::Chase(_) | Self::Replacement(_) | Self::Wear(_) | Self::Tail(_) => 1,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use xpline_model::{Counters, DimmCounters, NANOSECOND, Platform};
 
-use crate::point::{Binding, Experiment, Op, Pattern, Point};
+use crate::point::{Binding, Buffer, Experiment, Op, Order, Pattern, Point};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -25,7 +25,17 @@ pub struct Row {
     pub latency_p90_ns: Option<f64>,
     pub latency_p99_ns: Option<f64>,
     pub latency_p999_ns: Option<f64>,
+    pub latency_p9999_ns: Option<f64>,
+    pub latency_p99999_ns: Option<f64>,
     pub latency_max_ns: Option<f64>,
+    /// Share of the accesses that took over ten times the median.
+    pub stall_share: Option<f64>,
+    /// The median of their latencies.
+    pub stall_ns: Option<f64>,
+    /// The median of the accesses from one to the next.
+    pub stall_interval: Option<u64>,
+    /// Share of the lines read again that had left the buffer under test.
+    pub miss_ratio: Option<f64>,
     /// Bytes that the memory controllers wrote over bytes that the media wrote.
     pub ewr: Option<f64>,
     /// Bytes that the memory controllers read over bytes that the media read.
@@ -58,6 +68,10 @@ pub struct Settings {
     pub binding: Option<Binding>,
     pub fenced: Option<bool>,
     pub lines: Option<u64>,
+    pub region: Option<u64>,
+    pub mask: Option<u64>,
+    pub buffer: Option<Buffer>,
+    pub order: Option<Order>,
     pub threads: u32,
     pub seed: u64,
     pub max_requests: Option<u64>,
@@ -72,18 +86,39 @@ pub struct Latencies {
     pub p90: f64,
     pub p99: f64,
     pub p999: f64,
+    pub p9999: f64,
+    pub p99999: f64,
     pub max: f64,
+}
+
+/// Accesses that took much longer than most.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stalls {
+    /// How many of all accesses.
+    pub share: f64,
+    /// Their median latency, in ns.
+    pub median: Option<f64>,
+    /// Accesses from one to the next, in the median.
+    pub interval: Option<u64>,
+}
+
+/// What was measured beside the counters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timings {
+    pub latencies: Option<Latencies>,
+    pub stalls: Option<Stalls>,
+    pub miss_ratio: Option<f64>,
 }
 
 impl Row {
     /// The row of a point, from what was counted while it was measured.
-    pub fn new(
-        platform: &Platform,
-        point: &Point,
-        counted: &Counters,
-        latencies: Option<&Latencies>,
-        settled: bool,
-    ) -> Self {
+    pub fn new(platform: &Platform, point: &Point, counted: &Counters, timings: &Timings, settled: bool) -> Self {
+        let Timings {
+            latencies,
+            stalls,
+            miss_ratio,
+        } = timings;
+        let latency = |of: fn(&Latencies) -> f64| latencies.as_ref().map(of);
         let DimmCounters {
             reads,
             writes,
@@ -102,13 +137,19 @@ impl Row {
             bandwidth_mib_s: (!point.experiment.is_latency() && time_ns > 0.0).then(bandwidth),
             bytes,
             time_ns,
-            latency_mean_ns: latencies.map(|latencies| latencies.mean),
-            latency_std_ns: latencies.map(|latencies| latencies.std),
-            latency_p50_ns: latencies.map(|latencies| latencies.p50),
-            latency_p90_ns: latencies.map(|latencies| latencies.p90),
-            latency_p99_ns: latencies.map(|latencies| latencies.p99),
-            latency_p999_ns: latencies.map(|latencies| latencies.p999),
-            latency_max_ns: latencies.map(|latencies| latencies.max),
+            latency_mean_ns: latency(|latencies| latencies.mean),
+            latency_std_ns: latency(|latencies| latencies.std),
+            latency_p50_ns: latency(|latencies| latencies.p50),
+            latency_p90_ns: latency(|latencies| latencies.p90),
+            latency_p99_ns: latency(|latencies| latencies.p99),
+            latency_p999_ns: latency(|latencies| latencies.p999),
+            latency_p9999_ns: latency(|latencies| latencies.p9999),
+            latency_p99999_ns: latency(|latencies| latencies.p99999),
+            latency_max_ns: latency(|latencies| latencies.max),
+            stall_share: stalls.as_ref().map(|stalls| stalls.share),
+            stall_ns: stalls.as_ref().and_then(|stalls| stalls.median),
+            stall_interval: stalls.as_ref().and_then(|stalls| stalls.interval),
+            miss_ratio: *miss_ratio,
             ewr: counted.ewr().filter(|_| writes > 0),
             err: counted.err().filter(|_| reads > 0),
             media_read_bytes: media_reads * counted.media_line_bytes,
@@ -139,6 +180,10 @@ impl Settings {
             binding: None,
             fenced: None,
             lines: None,
+            region: None,
+            mask: None,
+            buffer: None,
+            order: None,
             threads: experiment.threads(),
             seed: point.seed,
             max_requests: point.max_requests,
@@ -182,6 +227,27 @@ impl Settings {
             Experiment::PersistLatency(p) => Self {
                 op: Some(p.op),
                 size: Some(p.size),
+                ..settings
+            },
+            Experiment::Chase(p) => Self {
+                region: Some(p.region),
+                mask: Some(p.mask),
+                ..settings
+            },
+            Experiment::Replacement(p) => Self {
+                buffer: Some(p.buffer),
+                order: Some(p.order),
+                lines: Some(p.lines),
+                ..settings
+            },
+            Experiment::Wear(p) => Self {
+                op: Some(p.op),
+                size: Some(p.size),
+                ..settings
+            },
+            Experiment::Tail(p) => Self {
+                op: Some(p.op),
+                region: Some(p.region),
                 ..settings
             },
         }

@@ -6,23 +6,25 @@
 //!    pass through them untimed. Then [`WARM_UP`] requests run, timed and discarded.
 //! 2. Eight windows of [`WINDOW`] requests each. If the half-width of the 95 % confidence interval of the mean over the
 //!    windows is at most 1 % of the mean, the point has settled, and these windows are its result. The mean is that of
-//!    the latency, the write amplification (of the half-line rounds) or the bandwidth (of all others).
+//!    the latency, the write amplification (of the half-line rounds), the share of misses (of replacement probes) or the bandwidth (of all others).
 //! 3. Otherwise what has run so far is warm-up too, and eight windows of twice the length follow, until the point has
 //!    settled or would exceed its `max_requests`, [`MAX_REQUESTS`] by default. The last eight windows are then the
 //!    result, marked as not settled.
 //!
-//! A window holds at least one whole timed access, and one whole round of stores and their write-back, however long:
-//! a part of it would be stable, and say nothing about the whole. Nothing depends on the time of day or on the host.
+//! A window holds at least one whole timed access, one whole round of stores and their write-back or of probes, and a few moves of wear
+//! levelling, however long: a part of it would be stable, and say nothing about the whole. The percentiles of hot spots
+//! come from [`TAIL`] writes. Nothing depends on the time of day or on the host.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use xpline_model::platform::Memory;
 use xpline_model::{Counters, Machine, NANOSECOND, Platform, Time};
 
 use crate::point::{Experiment, Op, Point};
-use crate::row::Row;
+use crate::row::{Row, Timings};
 use crate::stats::{self, WINDOWS};
-use crate::stream::{LINE, Stream, streams};
+use crate::stream::{Found, LINE, Probes, Stream, line_bytes, streams};
 
 /// Requests that run before the first window.
 pub const WARM_UP: u64 = 32 << 10;
@@ -32,6 +34,12 @@ pub const WINDOW: u64 = 8 << 10;
 
 /// Requests that a point may take, unless it says otherwise.
 pub const MAX_REQUESTS: u64 = 1 << 20;
+
+/// Writes round a hot spot that its percentiles are taken from.
+pub const TAIL: u64 = 4 << 20;
+
+/// Pages that move in a window.
+const MOVES: u64 = 3;
 
 /// Requests between two looks at whether to stop.
 const ATTENTION: u64 = 64 << 10;
@@ -49,7 +57,7 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
     if leaves_dirty_lines(&point.experiment) {
         run.warm_caches(platform);
     }
-    let round = requests_of_round(&point.experiment);
+    let round = requests_of_round(platform, &point.experiment);
     let limit = point
         .max_requests
         .unwrap_or(MAX_REQUESTS.max(2 * WINDOWS as u64 * round));
@@ -57,25 +65,30 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
     let mut window = WINDOW.max(round).min((limit - warm_up) / WINDOWS as u64).max(1);
     run.advance_by(warm_up)?;
     loop {
-        let (before, timed_before) = (run.machine.counters(), run.timed());
+        let (before, timed_before, found_before) = (run.machine.counters(), run.timed(), run.found());
         let mut values = [None; WINDOWS];
         for value in &mut values {
-            let (before, timed_before) = (run.machine.counters(), run.timed());
+            let (before, timed_before, found_before) = (run.machine.counters(), run.timed(), run.found());
             run.advance_by(window)?;
-            *value = run.value(&point.experiment, &before, timed_before);
+            *value = match &point.experiment {
+                Experiment::Replacement(_) => run.miss_ratio_since(found_before),
+                experiment => run.value(experiment, &before, timed_before),
+            };
         }
         let settled = stats::is_stable(&values);
         let counters = run.machine.counters();
         window *= 2;
         if settled || requests(&counters) + window * WINDOWS as u64 > limit {
-            let latencies = run.latencies_from(timed_before).and_then(stats::latencies);
-            return Some(Row::new(
-                platform,
-                point,
-                &counters.since(&before),
-                latencies.as_ref(),
-                settled,
-            ));
+            let samples = run.latencies_from(timed_before);
+            let timings = Timings {
+                latencies: samples.and_then(stats::latencies),
+                stalls: samples
+                    .filter(|_| shows_stalls(&point.experiment))
+                    .and_then(stats::stalls),
+                miss_ratio: run.miss_ratio_since(found_before),
+            };
+            let counted = counters.since(&before);
+            return Some(Row::new(platform, point, &counted, &timings, settled));
         }
     }
 }
@@ -165,13 +178,38 @@ impl Run<'_> {
         self.latencies_from(0).map_or(0, <[Time]>::len)
     }
 
+    /// What replacement probes have found so far.
+    fn found(&self) -> Found {
+        self.streams[0].found().unwrap_or_default()
+    }
+
+    /// Share of the lines probed since an earlier reading that were gone; `None` where none was.
+    fn miss_ratio_since(&self, earlier: Found) -> Option<f64> {
+        let now = self.found();
+        let probed = now.probed - earlier.probed;
+        (probed > 0).then(|| (now.missed - earlier.missed) as f64 / probed as f64)
+    }
+
     fn latencies_from(&self, first: usize) -> Option<&[Time]> {
         self.streams[0].samples().map(|samples| &samples[first..])
     }
 }
 
+/// Writes of a line after which a page moves; 0 where none does.
+fn writes_of_move(platform: &Platform) -> u64 {
+    match &platform.memory {
+        Memory::Optane(optane) => optane.wear.interval.into(),
+        Memory::Dram(_) => 0,
+    }
+}
+
 fn requests(counters: &Counters) -> u64 {
     counters.core.loads + counters.core.stores + counters.core.nt_stores
+}
+
+/// Whether the experiment looks for the few accesses that take much longer than the others.
+fn shows_stalls(experiment: &Experiment) -> bool {
+    matches!(experiment, Experiment::Wear(_) | Experiment::Tail(_))
 }
 
 /// Whether lines stay dirty in the caches until others push them out: the bandwidth is then that of full caches.
@@ -180,18 +218,20 @@ fn leaves_dirty_lines(experiment: &Experiment) -> bool {
         Experiment::Random(random) => random.op == Op::Store,
         Experiment::Stride(stride) => stride.op == Op::Store && stride.stride > 0,
         Experiment::Align(align) => align.op == Op::Store,
-        Experiment::Flush(_) | Experiment::Latency(_) | Experiment::XpBuffer(_) | Experiment::PersistLatency(_) => {
-            false
-        }
+        _ => false,
     }
 }
 
 /// Requests after which an experiment has done all that it does: a timed access, with those that bring its lines
-/// into the cache; the stores of all threads from one write-back to the next; 1 where every request is like the others.
-fn requests_of_round(experiment: &Experiment) -> u64 {
+/// into the cache; the stores of all threads from one write-back to the next; the writes in which a few pages move; a round of
+/// probes; 1 where every request is like the others.
+fn requests_of_round(platform: &Platform, experiment: &Experiment) -> u64 {
     match experiment {
         Experiment::Flush(flush) => flush.clwb / LINE * u64::from(flush.threads),
         Experiment::PersistLatency(persist) => 2 * persist.size / LINE,
+        Experiment::Replacement(probes) => Probes::loads(probes.lines),
+        Experiment::Tail(_) => TAIL / WINDOWS as u64,
+        Experiment::Wear(wear) => MOVES * writes_of_move(platform) * wear.size.max(line_bytes(platform)) / LINE,
         _ => 1,
     }
 }

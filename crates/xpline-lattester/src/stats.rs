@@ -2,7 +2,7 @@
 
 use xpline_model::{NANOSECOND, Time};
 
-use crate::row::Latencies;
+use crate::row::{Latencies, Stalls};
 
 /// Windows that a mean is judged by.
 pub const WINDOWS: usize = 8;
@@ -47,7 +47,30 @@ pub fn latencies(samples: &[Time]) -> Option<Latencies> {
         p90: quantile(0.9),
         p99: quantile(0.99),
         p999: quantile(0.999),
+        p9999: quantile(0.999_9),
+        p99999: quantile(0.999_99),
         max,
+    })
+}
+
+/// How much longer than the median a stalled access takes.
+const STALL: Time = 10;
+
+/// Accesses, of latencies in ps and in order, that took over ten times the median; `None` without any accesses.
+pub fn stalls(samples: &[Time]) -> Option<Stalls> {
+    let median = |values: &mut [u64]| {
+        values.sort_unstable();
+        (!values.is_empty()).then(|| values[(values.len() - 1) / 2])
+    };
+    let typical = median(&mut samples.to_vec())?;
+    let stalled = |&(_, &sample): &(usize, &Time)| sample > STALL * typical;
+    let stalled: Vec<(usize, &Time)> = samples.iter().enumerate().filter(stalled).collect();
+    let mut latencies: Vec<Time> = stalled.iter().map(|&(_, &sample)| sample).collect();
+    let mut gaps: Vec<u64> = stalled.windows(2).map(|pair| (pair[1].0 - pair[0].0) as u64).collect();
+    Some(Stalls {
+        share: stalled.len() as f64 / samples.len() as f64,
+        median: median(&mut latencies).map(|latency| latency as f64 / NANOSECOND as f64),
+        interval: median(&mut gaps),
     })
 }
 
@@ -85,5 +108,28 @@ mod tests {
     #[test]
     fn no_samples_have_no_latencies() {
         assert!(latencies(&[]).is_none());
+        assert!(stalls(&[]).is_none());
+    }
+
+    /// Stalls of 2, 3 and 4 us after 10, 20 and 50 accesses of 100 ns.
+    #[test]
+    fn stalls_stand_out_from_the_median() {
+        let mut samples = vec![100 * NANOSECOND; 60];
+        for (at, latency) in [(10, 2), (20, 3), (50, 4)] {
+            samples[at] = latency * 1000 * NANOSECOND;
+        }
+        let stalls = stalls(&samples).unwrap();
+        assert_eq!(
+            (stalls.share, stalls.median, stalls.interval),
+            (3.0 / 60.0, Some(3000.0), Some(10))
+        );
+    }
+
+    #[test]
+    fn ten_times_the_median_is_no_stall() {
+        let mut samples = vec![100 * NANOSECOND; 60];
+        samples[7] *= 10;
+        let stalls = stalls(&samples).unwrap();
+        assert_eq!((stalls.share, stalls.median, stalls.interval), (0.0, None, None));
     }
 }

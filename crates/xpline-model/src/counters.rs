@@ -39,6 +39,8 @@ pub struct DimmCounters {
     /// Lines of the medium (256 B on Optane, 64 B on DRAM) read and written.
     pub media_reads: u64,
     pub media_writes: u64,
+    /// Pages that wear levelling moved.
+    pub page_moves: u64,
     /// Integral of the write pending queue's occupancy, entries x ps.
     pub wpq_occupancy_ps: u64,
     /// Integral of the read pending queue's occupancy, entries x ps.
@@ -92,6 +94,7 @@ difference!(DimmCounters {
     ait_misses,
     media_reads,
     media_writes,
+    page_moves,
     wpq_occupancy_ps,
     rpq_occupancy_ps
 });
@@ -127,6 +130,7 @@ impl Counters {
             total.ait_misses += dimm.ait_misses;
             total.media_reads += dimm.media_reads;
             total.media_writes += dimm.media_writes;
+            total.page_moves += dimm.page_moves;
             total.wpq_occupancy_ps += dimm.wpq_occupancy_ps;
             total.rpq_occupancy_ps += dimm.rpq_occupancy_ps;
         }

@@ -13,6 +13,7 @@ True
 """
 
 from xpline.bench.experiments import align, flush, latency, persist_latency, random, stride, xpbuffer
+from xpline.bench.internals import chase, replacement, tail, wear
 from xpline.bench.points import Point, points
 from xpline.bench.run import Platforms, run
 
@@ -20,12 +21,16 @@ __all__ = [
     "Platforms",
     "Point",
     "align",
+    "chase",
     "flush",
     "latency",
     "persist_latency",
     "points",
     "random",
+    "replacement",
     "run",
     "stride",
+    "tail",
+    "wear",
     "xpbuffer",
 ]

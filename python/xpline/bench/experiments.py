@@ -36,7 +36,7 @@ def random(
     >>> small < whole  # the media read 256 B whatever was asked for
     True
     """
-    return _run(platform, options, "random", op=op, size=size, threads=threads)
+    return run_experiment(platform, options, "random", op=op, size=size, threads=threads)
 
 
 def stride(
@@ -58,7 +58,7 @@ def stride(
     >>> eight < one  # eight writers push each other's lines out of the buffer before they are full
     True
     """
-    return _run(platform, options, "stride", op=op, size=size, stride=stride, fence=fence, threads=threads)
+    return run_experiment(platform, options, "stride", op=op, size=size, stride=stride, fence=fence, threads=threads)
 
 
 def flush(
@@ -78,7 +78,7 @@ def flush(
     >>> flush("optane-ni", size=4096, fence=[256, 4096]).select("clwb", "fence").rows()
     [(64, 256), (64, 4096)]
     """
-    return _run(platform, options, "flush", pattern=pattern, size=size, clwb=clwb, fence=fence, threads=threads)
+    return run_experiment(platform, options, "flush", pattern=pattern, size=size, clwb=clwb, fence=fence, threads=threads)
 
 
 def align(
@@ -102,7 +102,7 @@ def align(
     >>> bound > spread  # no two writers meet at a DIMM
     True
     """
-    return _run(platform, options, "align", op=op, size=size, binding=binding, threads=threads, fenced=fenced)
+    return run_experiment(platform, options, "align", op=op, size=size, binding=binding, threads=threads, fenced=fenced)
 
 
 def latency(
@@ -115,7 +115,7 @@ def latency(
     >>> latency("dram", op=["load", "ntstore"])["op"].to_list()
     ['load', 'ntstore']
     """
-    return _run(platform, options, "latency", op=op, pattern=pattern)
+    return run_experiment(platform, options, "latency", op=op, pattern=pattern)
 
 
 def xpbuffer(platform: Platforms, lines: Numbers = 64, **options: Unpack[Options]) -> pl.DataFrame:
@@ -127,7 +127,7 @@ def xpbuffer(platform: Platforms, lines: Numbers = 64, **options: Unpack[Options
     >>> fits > 0.9 and exceeds < 0.6
     True
     """
-    return _run(platform, options, "xpbuffer", lines=lines)
+    return run_experiment(platform, options, "xpbuffer", lines=lines)
 
 
 def persist_latency(
@@ -141,11 +141,12 @@ def persist_latency(
     >>> short < long
     True
     """
-    return _run(platform, options, "persist-latency", op=op, size=size)
+    return run_experiment(platform, options, "persist-latency", op=op, size=size)
 
 
-def _run(
+def run_experiment(
     platform: Platforms, options: Options, experiment: str, **parameters: Numbers | Words | bool | None
 ) -> pl.DataFrame:
+    """Every combination of the parameters' values, as the public functions hand it on."""
     sweep = points(experiment, seed=options.get("seed", 1), max_requests=options.get("max_requests"), **parameters)
     return run(platform, sweep, options.get("jobs"), options.get("progress"))

@@ -22,6 +22,10 @@ _READERS: dict[str, Callable[[Any, str], list[Any]]] = {
     "clwb": sizes,
     "fence": sizes,
     "lines": counts,
+    "region": sizes,
+    "mask": sizes,
+    "buffer": words,
+    "order": words,
     "threads": counts,
     "fenced": lambda fenced, _: [bool(fenced)],
 }

@@ -152,6 +152,47 @@ def persist_latency(
     return Sweep("persist-latency", {"op": op, "size": size})
 
 
+@experiment
+def chase(
+    region: Annotated[str, typer.Option(help=f"Bytes that are read: {SIZES}.")] = "256..64MiB",
+    mask: Annotated[
+        str, typer.Option(help="Address bits that stay 0, as their sum: 4KiB is bit 12; 0 for none, or a list.")
+    ] = "0",
+) -> Sweep:
+    """Latency of loads that wait for each other, against the region they fall in."""
+    return Sweep("chase", {"region": region, "mask": mask})
+
+
+@experiment
+def replacement(
+    buffer: Annotated[str, typer.Option(help="xpbuffer, ait, or a list.")] = "xpbuffer",
+    order: Annotated[
+        str, typer.Option(help="In which lines are read again: same, reverse, random, or a list.")
+    ] = "same,reverse,random",
+    lines: Annotated[str, typer.Option(help=f"Lines that are read: {COUNTS}.")] = "16,32,64,65,96,128",
+) -> Sweep:
+    """Share of lines that a buffer of one DIMM has given up when they are read again."""
+    return Sweep("replacement", {"buffer": buffer, "order": order, "lines": lines})
+
+
+@experiment
+def wear(
+    op: Annotated[str, typer.Option(help="ntstore, store+clwb, or a list.")] = "ntstore",
+    size: Annotated[str, typer.Option(help=f"Bytes of a write: {SIZES}.")] = "256",
+) -> Sweep:
+    """How often, and for how long, wear levelling stalls writes to one place."""
+    return Sweep("wear", {"op": op, "size": size})
+
+
+@experiment
+def tail(
+    op: Annotated[str, typer.Option(help="ntstore, store+clwb, or a list.")] = "ntstore",
+    region: Annotated[str, typer.Option(help=f"Bytes of the hot spot: {SIZES}.")] = "256..64MiB",
+) -> Sweep:
+    """Tail latency of 64 B writes round a hot spot."""
+    return Sweep("tail", {"op": op, "region": region})
+
+
 def _measure(sweep: Sweep, common: Common) -> None:
     if common.json and common.csv:
         raise XplineError("--json and --csv: choose one")

@@ -3,6 +3,7 @@
 mod access;
 mod flush;
 mod placed;
+mod replacement;
 mod rounds;
 mod timed;
 mod walk;
@@ -19,6 +20,8 @@ use rounds::Rounds;
 use timed::Timed;
 
 pub use placed::placement;
+pub use replacement::{Found, Probes};
+pub use walk::Masked;
 use walk::{Random, Stride};
 
 /// Bytes of a cache line: every op of a bandwidth experiment moves one.
@@ -43,7 +46,9 @@ pub enum Stream {
     FlushRandom(Flushing<Random>),
     TimedSequential(Timed<Stride>),
     TimedRandom(Timed<Random>),
+    TimedMasked(Timed<Masked>),
     XpBuffer(Rounds),
+    Replacement(Probes),
 }
 
 /// The op streams of a point that [`Point::check`] lets pass, one a thread.
@@ -85,6 +90,19 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
             Stream::TimedSequential(Timed::persist(Stride::new(base, size, size, rng), op, size))
         }
         Experiment::XpBuffer(xpbuffer) => Stream::XpBuffer(Rounds::new(xpbuffer.lines, line_bytes(platform))),
+        &Experiment::Chase(point::Chase { region, mask }) => {
+            Stream::TimedMasked(Timed::chase(Masked::new(region, mask, rng)))
+        }
+        Experiment::Replacement(run) => match &platform.memory {
+            Memory::Optane(optane) => Stream::Replacement(Probes::new(optane, run, rng)),
+            Memory::Dram(_) => unreachable!("the check refuses platforms without the buffer"),
+        },
+        &Experiment::Wear(point::Wear { op, size }) => {
+            Stream::TimedSequential(Timed::rewrite(Stride::ring(base, size, size), op, size))
+        }
+        &Experiment::Tail(point::Tail { op, region }) => {
+            Stream::TimedSequential(Timed::rewrite(Stride::ring(base, LINE, region), op, LINE))
+        }
     }
 }
 
@@ -144,6 +162,16 @@ impl Stream {
         match self {
             Self::TimedSequential(timed) => Some(timed.samples()),
             Self::TimedRandom(timed) => Some(timed.samples()),
+            Self::TimedMasked(timed) => Some(timed.samples()),
+            Self::Replacement(probes) => Some(probes.samples()),
+            _ => None,
+        }
+    }
+
+    /// What replacement probes have found so far; `None` where nothing is probed.
+    pub fn found(&self) -> Option<Found> {
+        match self {
+            Self::Replacement(probes) => Some(probes.found()),
             _ => None,
         }
     }
@@ -160,6 +188,8 @@ impl Program for Stream {
             Self::FlushRandom(flushing) => flushing.next(),
             Self::TimedSequential(timed) => timed.next(),
             Self::TimedRandom(timed) => timed.next(),
+            Self::TimedMasked(timed) => timed.next(),
+            Self::Replacement(probes) => probes.next(),
             Self::XpBuffer(rounds) => rounds.next(),
         })
     }
@@ -168,6 +198,8 @@ impl Program for Stream {
         match self {
             Self::TimedSequential(timed) => timed.stamp(now),
             Self::TimedRandom(timed) => timed.stamp(now),
+            Self::TimedMasked(timed) => timed.stamp(now),
+            Self::Replacement(probes) => probes.stamp(now),
             _ => unreachable!("only timed streams read the clock"),
         }
     }

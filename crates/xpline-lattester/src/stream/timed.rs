@@ -9,7 +9,7 @@ use crate::point;
 /// Bytes of the single accesses whose latency is measured.
 const WORD: u32 = 8;
 
-/// Accesses along a walk, each fenced and timed. Lines that will be written are brought into the cache before.
+/// Accesses along a walk, each fenced and timed.
 ///
 /// The latencies include the clock readings and the fence, as those of a real run do.
 #[derive(Clone, Debug)]
@@ -20,6 +20,10 @@ pub struct Timed<W> {
     /// Bytes that one op moves.
     grain: u32,
     fence: OpKind,
+    /// Whether lines that will be written are brought into the cache before.
+    preload: bool,
+    /// Whether lines that were loaded are thrown out of the caches.
+    evict: bool,
     step: Step,
     started: Option<Time>,
     samples: Vec<Time>,
@@ -38,18 +42,32 @@ enum Step {
 }
 
 impl<W: Walk> Timed<W> {
-    /// Single accesses of 8 bytes, each followed by an mfence.
+    /// Single accesses of 8 bytes, each followed by an mfence; writes on lines that are in the cache.
     pub fn single(walk: W, op: point::Op) -> Self {
-        Self::new(walk, op, LINE, WORD, OpKind::Mfence)
+        let preload = op != point::Op::Load;
+        Self::new(walk, op, LINE, WORD, OpKind::Mfence, preload, false)
     }
 
-    /// Writes of `size` bytes, each followed by an sfence.
+    /// Writes of `size` bytes on lines that are in the cache, each followed by an sfence.
     pub fn persist(walk: W, op: point::Op, size: u64) -> Self {
-        Self::new(walk, op, size, LINE as u32, OpKind::Sfence)
+        Self::new(walk, op, size, LINE as u32, OpKind::Sfence, true, false)
     }
 
-    fn new(walk: W, op: point::Op, size: u64, grain: u32, fence: OpKind) -> Self {
+    /// Writes of `size` bytes, wherever the lines are, each followed by an sfence.
+    pub fn rewrite(walk: W, op: point::Op, size: u64) -> Self {
+        Self::new(walk, op, size, LINE as u32, OpKind::Sfence, false, false)
+    }
+
+    /// Loads of a line that wait for each other, as those of a pointer chase do. Each line is flushed before the next is loaded.
+    pub fn chase(walk: W) -> Self {
+        let load = point::Op::Load;
+        Self::new(walk, load, LINE, LINE as u32, OpKind::Mfence, false, true)
+    }
+
+    fn new(walk: W, op: point::Op, size: u64, grain: u32, fence: OpKind, preload: bool, evict: bool) -> Self {
         let mut timed = Self {
+            preload,
+            evict,
             walk,
             op,
             size,
@@ -96,7 +114,7 @@ impl<W: Walk> Timed<W> {
             Step::Access(done) => {
                 let address = self.walk.address(done);
                 let (kind, flush) = match self.op {
-                    point::Op::Load => (OpKind::Load, false),
+                    point::Op::Load => (OpKind::Load, self.evict),
                     point::Op::NtStore => (OpKind::NtStore, false),
                     point::Op::Store => (OpKind::Store, false),
                     point::Op::StoreClwb => (OpKind::Store, true),
@@ -106,7 +124,8 @@ impl<W: Walk> Timed<W> {
             }
             Step::Flush(done) => {
                 self.step = self.after(done);
-                line(OpKind::Clwb, self.walk.address(done))
+                let kind = if self.evict { OpKind::ClflushOpt } else { OpKind::Clwb };
+                line(kind, self.walk.address(done))
             }
             Step::Fence => {
                 self.step = Step::Stop;
@@ -122,11 +141,7 @@ impl<W: Walk> Timed<W> {
     /// Go to the next place.
     fn begin(&mut self) {
         self.walk.advance();
-        self.step = if self.op == point::Op::Load {
-            Step::Start
-        } else {
-            Step::Preload(0)
-        };
+        self.step = if self.preload { Step::Preload(0) } else { Step::Start };
     }
 
     /// The step after the line at `done`.

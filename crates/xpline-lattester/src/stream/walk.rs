@@ -2,7 +2,7 @@
 
 use xpline_model::platform::Core;
 
-use super::REGION;
+use super::{LINE, REGION};
 use crate::rng::Rng;
 
 /// The places of a thread's accesses.
@@ -87,6 +87,67 @@ impl Stride {
     }
 }
 
+impl Stride {
+    /// Accesses of `size` bytes, one after the other round a ring of `bytes`.
+    pub fn ring(base: u64, size: u64, bytes: u64) -> Self {
+        Self {
+            base,
+            stride: size,
+            last: bytes / size * size - size,
+            next: 0,
+            at: base,
+        }
+    }
+}
+
+/// Random cache lines of a region that is spread over the address bits outside a mask.
+#[derive(Clone, Debug)]
+pub struct Masked {
+    lines: u64,
+    mask: u64,
+    at: u64,
+    rng: Rng,
+}
+
+impl Masked {
+    pub fn new(region: u64, mask: u64, rng: Rng) -> Self {
+        Self {
+            lines: region / LINE,
+            mask,
+            at: 0,
+            rng,
+        }
+    }
+
+    /// The address `offset` bytes into the region: its bits, in order, in the places outside the mask.
+    ///
+    /// Mask 0b0100 spreads 0b111 to 0b1011.
+    pub fn spread(offset: u64, mask: u64) -> u64 {
+        let mut address = offset;
+        let mut left = mask;
+        while left != 0 {
+            let below = (1 << left.trailing_zeros()) - 1;
+            address = (address & !below) << 1 | address & below;
+            left &= left - 1;
+        }
+        address
+    }
+}
+
+impl Walk for Masked {
+    fn overhead(core: &Core) -> u32 {
+        core.random_overhead
+    }
+
+    fn advance(&mut self) {
+        self.at = Self::spread(self.rng.below(self.lines) * LINE, self.mask);
+    }
+
+    fn address(&self, offset: u64) -> u64 {
+        self.at + offset
+    }
+}
+
 impl Walk for Stride {
     fn fresh(&self, size: u64) -> u64 {
         if self.stride == 0 { size } else { size.min(self.stride) }
@@ -109,5 +170,32 @@ impl Walk for Stride {
     #[inline]
     fn address(&self, offset: u64) -> u64 {
         self.at + offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masked_bits_stay_zero_and_the_others_keep_their_order() {
+        assert_eq!(Masked::spread(0b111, 0b0100), 0b1011);
+        assert_eq!(Masked::spread(0b111, 0b0101), 0b11010);
+        assert_eq!(Masked::spread(0b101, 0), 0b101);
+        let mask = 0xff << 12;
+        let pages: Vec<u64> = (0..4).map(|page| Masked::spread(page << 12, mask)).collect();
+        assert_eq!(pages, [0, 1 << 20, 2 << 20, 3 << 20]);
+    }
+
+    #[test]
+    fn a_ring_comes_round() {
+        let mut ring = Stride::ring(4096, 64, 192);
+        let places: Vec<u64> = (0..4)
+            .map(|_| {
+                ring.advance();
+                ring.address(0)
+            })
+            .collect();
+        assert_eq!(places, [4096, 4160, 4224, 4096]);
     }
 }

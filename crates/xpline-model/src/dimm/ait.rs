@@ -2,12 +2,19 @@
 
 use crate::tags;
 
-/// Which pages' translations are cached (set-associative, least recently used goes first).
+/// Which pages' translations are cached.
+///
+/// The low bits of the page number select a set. A way bears a mark once it is used; when the last way of a set is marked, the
+/// others lose theirs, and the first way without a mark makes room (the bit form of pseudo-LRU). Knees of masked pointer chases
+/// and replacement probes tell so: least recently used would never hit when one page more than a set holds is read round and round.
 pub struct AitCache {
     /// A page number plus 1 each, 0 where there is none; a set starts every `stride` entries.
     tags: Vec<u32>,
     stride: usize,
-    sets: u64,
+    /// Marks of each set, a bit a way.
+    marks: Vec<u64>,
+    all_marked: u64,
+    sets: u32,
     last: usize,
 }
 
@@ -18,7 +25,9 @@ impl AitCache {
         Self {
             tags: vec![0; sets as usize * stride],
             stride,
-            sets,
+            marks: vec![0; sets as usize],
+            all_marked: u64::MAX >> (64 - ways),
+            sets: sets as u32,
             last: ways as usize - 1,
         }
     }
@@ -26,12 +35,18 @@ impl AitCache {
     /// Look a page up and keep it: true if it was cached.
     #[inline]
     pub fn touch(&mut self, page: u64) -> bool {
-        let spread = page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let start = ((spread * self.sets) >> 32) as usize * self.stride;
-        let set = &mut self.tags[start..start + self.stride];
-        let tag = page as u32 + 1;
-        let place = tags::find(set, tag, 0);
-        tags::to_front(set, place.unwrap_or(self.last), tag);
+        let page = page as u32;
+        let set = (page % self.sets) as usize;
+        let start = set * self.stride;
+        let ways = &mut self.tags[start..start + self.stride];
+        let marks = &mut self.marks[set];
+        let place = tags::find(ways, page + 1, 0);
+        let way = place.unwrap_or_else(|| ((!*marks).trailing_zeros() as usize).min(self.last));
+        ways[way] = page + 1;
+        *marks |= 1 << way;
+        if *marks == self.all_marked {
+            *marks = 1 << way;
+        }
         place.is_some()
     }
 }
@@ -45,5 +60,36 @@ mod tests {
         let mut ait = AitCache::new(64, 8);
         assert!(!ait.touch(3));
         assert!(ait.touch(3));
+    }
+
+    #[test]
+    fn low_bits_of_the_page_select_the_set() {
+        let mut ait = AitCache::new(8, 2);
+        // Pages 0, 4 and 8 share a set of two ways; 1 does not.
+        for page in [0, 1, 4, 8] {
+            assert!(!ait.touch(page));
+        }
+        assert!(ait.touch(1));
+        assert!(ait.touch(8));
+    }
+
+    /// Four ways by hand. Marks after 0 1 2 3: the last fill leaves only its own. 4 takes the place of 0, and so on.
+    #[test]
+    fn the_first_way_without_a_mark_makes_room() {
+        let mut ait = AitCache::new(4, 4);
+        let hits: Vec<bool> = [0, 1, 2, 3, 4, 1, 0, 3].map(|page| ait.touch(page)).into();
+        // 4 replaces 0; 1 hits and is marked; 0 replaces 2, is the last without a mark, and clears the others; 3 hits.
+        assert_eq!(hits, [false, false, false, false, false, true, false, true]);
+        // Marked are 0 (way 2) and 3 (way 3): 5 takes way 0, where 4 was.
+        assert!(!ait.touch(5));
+        assert!(ait.touch(1) && ait.touch(0));
+        assert!(!ait.touch(4));
+    }
+
+    #[test]
+    fn a_single_way_is_always_the_one_to_go() {
+        let mut ait = AitCache::new(2, 1);
+        assert!(!ait.touch(0) && !ait.touch(2) && !ait.touch(0));
+        assert!(ait.touch(0));
     }
 }

@@ -4,6 +4,7 @@ pub mod ait;
 pub mod dram;
 pub mod media;
 pub mod optane;
+pub mod wear;
 pub mod xpbuffer;
 
 use crate::counters::DimmCounters;

@@ -5,6 +5,7 @@
 
 use super::ait::AitCache;
 use super::media::{Media, WriteTurn};
+use super::wear::WearLeveling;
 use super::xpbuffer::XpBuffer;
 use crate::counters::DimmCounters;
 use crate::platform::{Optane, XpBuffer as BufferParameters};
@@ -14,6 +15,7 @@ pub struct OptaneDimm {
     buffer: XpBuffer,
     ait: AitCache,
     media: Media,
+    wear: WearLeveling,
     /// The DDR-T link carries one written 64 B line at a time towards the DIMM, and one read line at a time back.
     link_in: Time,
     link_out: Time,
@@ -25,6 +27,8 @@ pub struct OptaneDimm {
     line_shift: u32,
     page_shift: u32,
     full: u8,
+    /// Pieces of 64 B in a line.
+    pieces: u8,
     /// A line cannot be read from when the media take it until they have written it.
     write_latency: Time,
     lookahead: u32,
@@ -39,9 +43,10 @@ impl OptaneDimm {
     pub fn new(optane: &Optane) -> Self {
         let pieces = optane.xpbuffer.line / 64;
         Self {
-            buffer: XpBuffer::new(optane.xpbuffer.lines),
+            buffer: XpBuffer::new(optane.xpbuffer.lines, optane.xpbuffer.replacement),
             ait: AitCache::new(optane.ait.cache / optane.ait.page, optane.ait.ways),
             media: Media::new(optane),
+            wear: WearLeveling::new(optane),
             link_in: 0,
             link_out: 0,
             write_transfer: optane.ddrt.write_transfer,
@@ -52,6 +57,7 @@ impl OptaneDimm {
             line_shift: optane.xpbuffer.line.trailing_zeros(),
             page_shift: optane.ait.page.trailing_zeros(),
             full: ((1u16 << pieces) - 1) as u8,
+            pieces: pieces as u8,
             write_latency: optane.media.write_latency,
             lookahead: optane.xpbuffer.lookahead,
             staged: vec![0; optane.xpbuffer.write_back_queue as usize],
@@ -105,7 +111,7 @@ impl OptaneDimm {
     pub fn write(&mut self, address: u64, at: Time, in_flight: u32) -> Time {
         self.counters.writes += 1;
         let (xpline, piece) = self.split(address);
-        let at = self.link_in.max(at);
+        let at = self.wear.free_at(xpline, self.link_in.max(at));
         let (slot, taken) = match self.buffer.find(xpline) {
             Some(slot) => {
                 self.counters.buffer_hits += 1;
@@ -136,6 +142,7 @@ impl OptaneDimm {
             };
         if entry.leaves_at > taken {
             // A write-back of the whole line waits for the media: it takes the new data along.
+            self.wear.count(xpline, 1, taken);
             return taken;
         }
         entry.dirty |= piece;
@@ -143,6 +150,7 @@ impl OptaneDimm {
             entry.dirty = 0;
             entry.fetched = true;
             let turn = self.media.write(xpline, taken);
+            self.wear.count(xpline, u32::from(self.pieces), taken);
             self.buffer.entry(slot).leaves_at = turn.taken;
         }
         taken
@@ -166,7 +174,7 @@ impl OptaneDimm {
     /// Read the line from the media; returns when it is in the buffer.
     #[inline]
     fn fetch(&mut self, xpline: u64, at: Time) -> Time {
-        let translated = at + self.translate(xpline);
+        let translated = self.wear.free_at(xpline, at) + self.translate(xpline);
         self.media.read(xpline, translated)
     }
 
@@ -224,6 +232,7 @@ impl OptaneDimm {
         }
         self.translate(entry.xpline);
         self.buffer.entry(slot).dirty = 0;
+        self.wear.count(entry.xpline, u32::from(self.pieces), at);
         Some(self.media.write(entry.xpline, at))
     }
 
@@ -231,6 +240,7 @@ impl OptaneDimm {
         DimmCounters {
             media_reads: self.media.reads,
             media_writes: self.media.writes,
+            page_moves: self.wear.moves,
             ..self.counters
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! It only knows which lines it holds, in which order they were used, and what is known of each; what to do about it is the DIMM's business.
 
+use crate::platform::BufferReplacement;
 use crate::time::Time;
 
 /// What the buffer knows of one XPLine.
@@ -30,10 +31,12 @@ pub struct XpBuffer {
     newest: u16,
     oldest: u16,
     used: usize,
+    /// Whether a line that is used again stays longer.
+    lru: bool,
 }
 
 impl XpBuffer {
-    pub fn new(lines: u32) -> Self {
+    pub fn new(lines: u32, replacement: BufferReplacement) -> Self {
         let buckets = (lines as usize * 4).next_power_of_two();
         Self {
             entries: vec![Entry::default(); lines as usize],
@@ -41,6 +44,7 @@ impl XpBuffer {
             newest: NONE,
             oldest: NONE,
             used: 0,
+            lru: replacement == BufferReplacement::Lru,
         }
     }
 
@@ -68,16 +72,16 @@ impl XpBuffer {
         &mut self.entries[slot]
     }
 
-    /// Make the slot the most recently used.
+    /// The slot is used again: where the least recently used line goes first, it is the newest now.
     #[inline]
     pub fn touch(&mut self, slot: usize) {
-        if self.newest != slot as u16 {
+        if self.lru && self.newest != slot as u16 {
             self.unlink(slot);
             self.link_newest(slot);
         }
     }
 
-    /// The slot to give to a new line: an unused one, or of the `lookahead` least recently used the one that `free_at` says is free first.
+    /// The slot to give to a new line: an unused one, or of the `lookahead` first to go the one that `free_at` says is free first.
     #[inline]
     pub fn victim(&self, lookahead: u32, now: Time, free_at: impl Fn(&Entry) -> Time) -> usize {
         if self.used < self.entries.len() {
@@ -100,7 +104,7 @@ impl XpBuffer {
         best as usize
     }
 
-    /// Give the slot (from [`Self::victim`]) to a line; it becomes the most recently used.
+    /// Give the slot (from [`Self::victim`]) to a line; it becomes the newest.
     #[inline]
     pub fn replace(&mut self, slot: usize, xpline: u64) -> &mut Entry {
         if slot == self.used {
@@ -176,13 +180,27 @@ impl XpBuffer {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_line_used_longest_ago_is_the_victim() {
-        let mut buffer = XpBuffer::new(2);
+    /// A buffer of two lines, in which 5 came before 6.
+    fn five_and_six(replacement: BufferReplacement) -> XpBuffer {
+        let mut buffer = XpBuffer::new(2, replacement);
         for xpline in [5, 6] {
             let slot = buffer.victim(1, 0, |_| 0);
             buffer.replace(slot, xpline);
         }
+        buffer
+    }
+
+    #[test]
+    fn first_in_is_first_out_however_often_it_is_used() {
+        let mut buffer = five_and_six(BufferReplacement::Fifo);
+        let five = buffer.find(5).unwrap();
+        buffer.touch(five);
+        assert_eq!(buffer.victim(2, 0, |_| 0), five);
+    }
+
+    #[test]
+    fn the_line_used_longest_ago_is_the_victim() {
+        let mut buffer = five_and_six(BufferReplacement::Lru);
         let five = buffer.find(5).unwrap();
         buffer.touch(five);
         let victim = buffer.victim(2, 0, |_| 0);

@@ -192,6 +192,8 @@ impl Machine {
             self.caches.drop_line(core, line).unwrap_or(false)
         };
         if !dirty {
+            let state = &mut self.cores[core];
+            state.accepted = state.accepted.max(now + self.timing.flush_clean);
             return Outcome::Done(now + self.timing.op_interval);
         }
         let arrival = now + self.timing.request;

@@ -36,8 +36,8 @@ pub use error::{BadValue, Origin, PlatformError};
 pub use key::{Entry, Key, Provenance};
 pub use load::ReadFile;
 pub use schema::{
-    Ait, Core, Ddrt, Dram, Imc, Interleave, Media, Memory, MemoryKind, Mesh, Optane, Platform, PowerBudget,
-    PrivateCache, Replacement, SharedCache, XpBuffer,
+    Ait, BufferReplacement, Core, Ddrt, Dram, Imc, Interleave, Media, Memory, MemoryKind, Mesh, Optane, Platform,
+    PowerBudget, PrivateCache, Replacement, SharedCache, Wear, XpBuffer,
 };
 
 impl Platform {

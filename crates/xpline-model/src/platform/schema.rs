@@ -123,6 +123,8 @@ section! {
         flushes: Count in 1..=256,
         /// Time in which one clwb or clflush of a dirty line commits.
         flush_interval: Duration in 1..=US,
+        /// Time until a flush of a line that is not dirty is known to be done: it has to ask the other caches.
+        flush_clean: Duration in 0..=US,
         /// Whether clwb keeps the line in the caches; the architecture allows both.
         clwb_keeps_line: Flag in Any,
         /// Cost of a fence on its own.
@@ -217,6 +219,8 @@ section! {
         ait: Ait in Section,
         /// The 3D XPoint media.
         media: Media in Section,
+        /// Wear levelling.
+        wear: Wear in Section,
         /// The power budget.
         power: PowerBudget in Section,
     }
@@ -243,6 +247,8 @@ section! {
         line: Bytes in (64..=512).power_of_two(),
         /// Time from a request's arrival at the DIMM to its data when the line is buffered.
         hit_latency: Duration in 1..=10 * US,
+        /// Which line makes room for another.
+        replacement: BufferReplacement in Any,
         /// Oldest lines among which the next to leave is chosen, by which can leave first.
         lookahead: Count in 1..=1_048_576,
         /// Lines on their way from the buffer to the media.
@@ -253,6 +259,16 @@ section! {
         contention_writes: Factor in 1.0..=4096.0,
         /// Extra media accesses a line each time the requests in flight double past the threshold.
         contention_slope: Factor in 0.0..=16.0,
+    }
+}
+
+choice! {
+    /// Which line of the XPBuffer makes room for another.
+    pub enum BufferReplacement {
+        /// The one that came first.
+        Fifo = "fifo",
+        /// The least recently used.
+        Lru = "lru",
     }
 }
 
@@ -289,6 +305,16 @@ section! {
         write_interval: Duration in 1..=100 * US,
         /// Time that one 64 B read takes from the writes.
         read_cost_on_writes: Duration in 0..=100 * US,
+    }
+}
+
+section! {
+    /// Wear levelling: pages that are written over and over move to another place of the media.
+    pub struct Wear {
+        /// Writes of one line after which its page moves.
+        interval: Count in 1..=100_000_000,
+        /// Time that a move takes, in which the page can be neither read nor written.
+        stall: Duration in 0..=1_000 * US,
     }
 }
 
