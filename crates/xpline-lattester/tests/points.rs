@@ -22,11 +22,11 @@ fn shapes_that_are_not_points() {
         ),
         (
             r#"{"experiment": "sideways"}"#,
-            r#"experiment = "sideways": unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency"#,
+            r#"experiment = "sideways": unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency, chase, replacement, wear, tail"#,
         ),
         (
             r#"{"op": "load"}"#,
-            "experiment = null: unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency",
+            "experiment = null: unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency, chase, replacement, wear, tail",
         ),
         (
             r#"{"experiment": "random", "op": "read", "size": 64, "threads": 1}"#,

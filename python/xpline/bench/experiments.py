@@ -78,7 +78,9 @@ def flush(
     >>> flush("optane-ni", size=4096, fence=[256, 4096]).select("clwb", "fence").rows()
     [(64, 256), (64, 4096)]
     """
-    return run_experiment(platform, options, "flush", pattern=pattern, size=size, clwb=clwb, fence=fence, threads=threads)
+    return run_experiment(
+        platform, options, "flush", pattern=pattern, size=size, clwb=clwb, fence=fence, threads=threads
+    )
 
 
 def align(

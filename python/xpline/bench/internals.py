@@ -1,4 +1,4 @@
-"""Experiments that show what is inside a DIMM: its buffers, how they replace lines, and wear levelling. One thread each."""
+"""Experiments that show what is inside a DIMM: its buffers, and wear levelling. One thread each."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def chase(
 ) -> pl.DataFrame:
     """Latency of loads that wait for each other, at random lines of a region and past the caches, against its size.
 
-    It rises where the region exceeds a buffer of the DIMM. Bits of ``mask`` stay 0 in every address (4096 is bit 12) and
-    spread the region over the others: where the knee moves with a bit, the bit selects the set of a buffer.
+    It rises where the region exceeds a buffer of the DIMM. Bits of ``mask`` stay 0 in every address (4096 is bit 12),
+    and the region is spread over the others: where the knee moves with a bit, the bit selects the set of a buffer.
 
     >>> fits, exceeds = chase("optane-ni", region=["8KiB", "1MiB"])["latency_mean_ns"]
     >>> exceeds > 1.4 * fits  # the XPBuffer holds 16 KiB
@@ -33,7 +33,7 @@ def replacement(
     lines: Numbers = 65,
     **options: Unpack[Options],
 ) -> pl.DataFrame:
-    """Share of lines that a buffer has given up (``miss_ratio``) when as many as ``lines`` were read and are read again.
+    """Share of ``lines`` that a buffer has given up (``miss_ratio``) when they are read a second time.
 
     ``buffer`` is xpbuffer, or ait: the cache of the address indirection table, with lines on pages that share a set.
     ``order`` is same, reverse or random: that in which they are read again. Together they tell how lines are replaced.
