@@ -94,16 +94,16 @@ def _parameters(outcome: package.Outcome) -> Table:
 
 
 def _errors(outcome: package.Outcome) -> Table:
-    """Errors on what a fit has seen and what it has not, before and after, fold by fold and together."""
-    table = _table("", "points", "median", "mean", "p90", "EWR mean", "mean before", "left out / fitted")
+    """Errors of the configurations of each fold, and of all: before, as fitted, as left out."""
+    table = _table("", "points", "before", "fitted", "left out", "left out / fitted")
     for number, fold in enumerate(outcome.folds, start=1):
-        table.add_row(f"fold {number} fitted", *_cells(fold.fitted, fold.fitted_before), "")
-        table.add_row(f"fold {number} left out", *_cells(fold.left_out, fold.left_out_before), f"{fold.ratio:.3f}")
+        sides = (fold.before, fold.fitted, fold.left_out)
+        table.add_row(f"fold {number}", str(fold.before.n), *map(_cell, sides), f"{fold.ratio:.3f}")
     table.add_section()
-    table.add_row("all folds fitted", *_cells(outcome.fitted, outcome.before), "")
-    together = f"{outcome.ratio.mean:.3f}"
-    table.add_row("all folds left out", *_cells(outcome.left_out, outcome.before), together, style="bold")
-    table.add_row("fit to the whole sample", *_cells(outcome.after, outcome.before), "")
+    sides = (outcome.before, outcome.fitted, outcome.left_out)
+    table.add_row("all folds", str(outcome.before.n), *map(_cell, sides), f"{outcome.ratio.mean:.3f}", style="bold")
+    table.add_row("fit to all", str(outcome.before.n), *map(_cell, (outcome.before, outcome.after)))
+    table.caption = "errors: median, mean, 90th percentile; mean of EWR"
     return table
 
 
@@ -115,20 +115,20 @@ def _table(first: str, *rest: str) -> Table:
     return table
 
 
-def _cells(errors: Errors, before: Errors) -> list[str]:
-    ewr = "" if errors.ewr_mean is None else f"{errors.ewr_mean:.3f}"
-    shares = (errors.median, errors.mean, errors.p90)
-    return [str(errors.n), *(f"{share:.1%}" for share in shares), ewr, f"{before.mean:.1%}"]
+def _cell(errors: Errors) -> str:
+    ewr = "" if errors.ewr_mean is None else f" {errors.ewr_mean:.3f}"
+    return f"{errors.median:6.1%} {errors.mean:6.1%} {errors.p90:6.1%}{ewr}"
 
 
 def _conclusion(outcome: package.Outcome) -> str:
     """What the folds say together."""
     ratio = outcome.ratio
-    within = "[green]within a tenth[/]" if ratio.within_a_tenth else "[red]not within a tenth[/]"
-    return (
-        f"error on left-out configurations over that on fitted ones: mean {ratio.mean:.3f} "
-        f"(95 % {ratio.low:.3f} to {ratio.high:.3f}), median {ratio.median:.3f}: {within}"
+    mean, median = (
+        f"{value:.3f} (95 % {low:.3f} to {high:.3f})"
+        for value, (low, high) in ((ratio.mean, ratio.mean_interval), (ratio.median, ratio.median_interval))
     )
+    within = "[green]within a tenth[/]" if ratio.within_a_tenth else "[red]not within a tenth[/]"
+    return f"error on left-out configurations over that on fitted ones: mean {mean}, {within}; median {median}"
 
 
 def _explain(outcome: package.Outcome) -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-
-Number = TypeVar("Number", float, np.ndarray)
 
 #: Errors below this are no better than it: no measurement is.
 LEAST = 1e-3
 
 #: Resamples behind an interval.
-_RESAMPLES = 2000
+_RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -51,28 +48,31 @@ class Errors:
 
 @dataclass(frozen=True)
 class Fold:
-    """A fit without one fold: errors on what it was fitted to, and on what it was not, before and after."""
+    """The configurations of one fold: their errors before the fit, under the fits that saw them, and under the one that
+    did not; and the errors of what that one was fitted to."""
 
-    fitted_before: Errors
+    before: Errors
     fitted: Errors
-    left_out_before: Errors
     left_out: Errors
+    #: Mean error as left out over mean error as fitted.
     ratio: float
+    others_before: Errors
+    others: Errors
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Error on left-out configurations over that on fitted ones; the interval is that of the mean, 95 %."""
+    """Errors of the same configurations as left out over those as fitted, with 95 % intervals."""
 
     mean: float
-    low: float
-    high: float
+    mean_interval: tuple[float, float]
     median: float
+    median_interval: tuple[float, float]
 
     @property
     def within_a_tenth(self) -> bool:
-        """Whether the error on left-out configurations is at most a tenth above that on fitted ones."""
-        return max(self.mean, self.median) <= 1.1
+        """Whether the mean error on left-out configurations is at most a tenth above that on fitted ones."""
+        return self.mean <= 1.1
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Outcome:
     misfit_before: float
     misfit_after: float
     folds: list[Fold]
-    #: Every configuration as fitted (on average over the fits that saw it) and as left out (by the fit that did not).
+    #: Every configuration as fitted (under the fits that saw it) and as left out (under the one that did not).
     fitted: Errors
     left_out: Errors
     ratio: Ratio
@@ -106,55 +106,70 @@ class Outcome:
         return asdict(self) | {"files": [str(path) for path in self.files], "within_a_tenth": self.ratio.within_a_tenth}
 
 
+class Sides:
+    """Errors of one kind by configuration: before, and under the fit without each fold (a row each).
+
+    >>> sides = Sides(np.array([0, 1, 2]), np.zeros(3), np.array([[3.0, 1.0, 1.0], [2.0, 4.0, 2.0], [0.0, 0.0, 5.0]]))
+    >>> sides.left_out.tolist(), sides.fitted.tolist()
+    ([3.0, 4.0, 5.0], [[2.0, 0.0], [1.0, 0.0], [1.0, 2.0]])
+    """
+
+    def __init__(self, fold_of: np.ndarray, before: np.ndarray, by_fold: np.ndarray) -> None:
+        count, places = len(by_fold), np.arange(len(fold_of))
+        self.before = before
+        self.by_fold = by_fold
+        #: The error of each configuration under the fit that did not see it.
+        self.left_out = by_fold[fold_of, places]
+        #: The errors of each configuration (a row each) under the fits that saw it.
+        others = np.array([[one for one in range(count) if one != fold] for fold in range(count)])
+        self.fitted = by_fold[others[fold_of], places[:, None]]
+
+
 def errors(bandwidth: np.ndarray, ewr: np.ndarray) -> Errors:
     """The summary of errors by configuration; EWR errors are NaN where none is scored."""
-    ewr = ewr[~np.isnan(ewr)]
+    scored = ewr[~np.isnan(ewr).reshape(len(ewr), -1).any(axis=1)]
     return Errors(
         n=len(bandwidth),
         median=float(np.median(bandwidth)),
         mean=float(bandwidth.mean()),
         p90=float(np.quantile(bandwidth, 0.9)),
-        ewr_n=len(ewr),
-        ewr_mean=float(ewr.mean()) if len(ewr) else None,
+        ewr_n=len(scored),
+        ewr_mean=float(scored.mean()) if len(scored) else None,
     )
 
 
-def across(fold_of: np.ndarray, by_fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The error of each configuration as fitted and as left out, from the errors under the fit without each fold.
-
-    >>> fitted, left_out = across(np.array([0, 1]), np.array([[0.3, 0.1], [0.2, 0.4]]))
-    >>> fitted.tolist(), left_out.tolist()
-    ([0.2, 0.1], [0.3, 0.4])
-    """
-    is_left_out = fold_of == np.arange(len(by_fold))[:, None]
-    seen = np.where(is_left_out, 0.0, by_fold).sum(axis=0) / (len(by_fold) - 1)
-    return seen, by_fold[fold_of, np.arange(len(fold_of))]
+def fold(mask: np.ndarray, number: int, bandwidth: Sides, ewr: Sides) -> Fold:
+    """The account of fold ``number``, the configurations in ``mask``."""
+    fitted = errors(bandwidth.fitted[mask], ewr.fitted[mask])
+    left_out = errors(bandwidth.left_out[mask], ewr.left_out[mask])
+    return Fold(
+        before=errors(bandwidth.before[mask], ewr.before[mask]),
+        fitted=fitted,
+        left_out=left_out,
+        ratio=round(float(_over(left_out.mean, fitted.mean)), 4),
+        others_before=errors(bandwidth.before[~mask], ewr.before[~mask]),
+        others=errors(bandwidth.by_fold[number, ~mask], ewr.by_fold[number, ~mask]),
+    )
 
 
 def ratio(fitted: np.ndarray, left_out: np.ndarray) -> Ratio:
-    """How the errors of the same configurations compare.
+    """How the errors of the same configurations compare: ``left_out`` has one for each, ``fitted`` a row for each.
 
-    Both arrays hold every configuration once, so that easy and hard ones weigh the same on both sides, and
-    what differs is whether the fit has seen them. The interval is a bootstrap over configurations.
+    Both sides hold every configuration equally often, so that easy and hard ones weigh the same, and what differs is
+    whether the fit has seen them. The intervals are a bootstrap over configurations.
 
-    >>> ratio(np.array([0.1, 0.2]), np.array([0.11, 0.22]))
-    Ratio(mean=1.1, low=1.1, high=1.1, median=1.1)
+    >>> ratio(np.array([[0.1, 0.1], [0.2, 0.2]]), np.array([0.11, 0.22])).mean_interval
+    (1.1, 1.1)
     """
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(len(fitted), size=(_RESAMPLES, len(fitted)))
-    resampled = _over(left_out[drawn].mean(axis=1), fitted[drawn].mean(axis=1))
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    means, medians = _over(left_out.mean(), fitted.mean()), _over(np.median(left_out), np.median(fitted))
-    return Ratio(*(round(float(value), 4) for value in (means, low, high, medians)))
+    drawn = np.random.default_rng(0).integers(len(left_out), size=(_RESAMPLES, len(left_out)))
+    found = []
+    for statistic in (np.mean, np.median):
+        resampled = [_over(statistic(left_out[one]), statistic(fitted[one])) for one in drawn]
+        low, high = (round(float(bound), 4) for bound in np.quantile(resampled, [0.025, 0.975]))
+        found += [round(float(_over(statistic(left_out), statistic(fitted))), 4), (low, high)]
+    return Ratio(*found)
 
 
-def fold(is_left_out: np.ndarray, before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> Fold:
-    """The errors of one fold; ``before`` and ``after`` are those of bandwidth and EWR."""
-    parts = [errors(*(one[mask] for one in which)) for mask in (~is_left_out, is_left_out) for which in (before, after)]
-    fitted_before, fitted, left_out_before, left_out = parts
-    return Fold(fitted_before, fitted, left_out_before, left_out, round(float(_over(left_out.mean, fitted.mean)), 4))
-
-
-def _over(above: Number, below: Number) -> Number:
+def _over(above: float, below: float) -> float:
     """The ratio of two errors, neither taken as less than LEAST."""
-    return np.maximum(above, LEAST) / np.maximum(below, LEAST)
+    return max(above, LEAST) / max(below, LEAST)

@@ -102,30 +102,26 @@ class _Account:
     def outcome(self, found: Sequence[Found], dataset: str, platform: str, files: list[Path]) -> outcome.Outcome:
         """The account of the fit to all targets, the first of ``found``, and of those without a fold each."""
         plan, objective = self._plan, self._objective
-        before, *after = self._simulator.predict([({}, plan.targets), *self._at(found)])
+        before, after, *without = self._simulator.predict([({}, plan.targets), *self._at(found)])
         fold_of = np.array(plan.folds)
         bandwidth, ewr = (
-            [measure(one) for one in (before, *after)] for measure in (objective.errors, objective.ewr_errors)
+            outcome.Sides(fold_of, measure(before), np.array([measure(one) for one in without]))
+            for measure in (objective.errors, objective.ewr_errors)
         )
-        fitted, left_out = outcome.across(fold_of, np.array(bandwidth[2:]))
-        fitted_ewr, left_out_ewr = outcome.across(fold_of, np.array(ewr[2:]))
         return outcome.Outcome(
             dataset=dataset,
             platform=platform,
             files=files,
-            parameters=self._parameters(found, after[0]),
+            parameters=self._parameters(found, after),
             available=plan.available,
-            before=outcome.errors(bandwidth[0], ewr[0]),
-            after=outcome.errors(bandwidth[1], ewr[1]),
+            before=outcome.errors(bandwidth.before, ewr.before),
+            after=outcome.errors(objective.errors(after), objective.ewr_errors(after)),
             misfit_before=misfit(objective.deviations(before)),
-            misfit_after=misfit(objective.deviations(after[0])),
-            folds=[
-                outcome.fold(fold_of == fold, (bandwidth[0], ewr[0]), (bandwidth[2 + fold], ewr[2 + fold]))
-                for fold in range(len(found) - 1)
-            ],
-            fitted=outcome.errors(fitted, fitted_ewr),
-            left_out=outcome.errors(left_out, left_out_ewr),
-            ratio=outcome.ratio(fitted, left_out),
+            misfit_after=misfit(objective.deviations(after)),
+            folds=[outcome.fold(fold_of == fold, fold, bandwidth, ewr) for fold in range(len(without))],
+            fitted=outcome.errors(bandwidth.fitted, ewr.fitted),
+            left_out=outcome.errors(bandwidth.left_out, ewr.left_out),
+            ratio=outcome.ratio(bandwidth.fitted, bandwidth.left_out),
             runs=[one.runs for one in found],
             converged=[one.converged for one in found],
             notes=plan.notes,
