@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import altair as alt
@@ -75,11 +75,7 @@ def _bandwidth(points: pl.DataFrame) -> Figure:
     data = points.select(
         "memory", "op", "task", "what", "error", x=pl.col("measured") / 1024, y=pl.col("model") / 1024
     ).with_columns(pl.col("x", "y").round(5))
-    panels = [
-        _scatter(part, memory, "bandwidth", _logarithmic(part))
-        for memory in MEMORIES
-        if not (part := data.filter(memory=memory)).is_empty()
-    ]
+    chart = _beside(data, "bandwidth", _logarithmic)
     title = "Modelled against measured bandwidth"
     within = data.filter(pl.col("error") <= _BAND).height / data.height
     return Figure(
@@ -87,9 +83,7 @@ def _bandwidth(points: pl.DataFrame) -> Figure:
         title,
         "A point a configuration. On the line the model is right; in the grey band it is within 20 % of the "
         "measurement, above the line it is too fast. Remote memory, which is not modelled, is not shown.",
-        style.finish(
-            style.beside(_selectable(panels)), title, f"{data.height} configurations, {within:.0%} of them within 20 %"
-        ),
+        style.finish(chart, title, f"{data.height} configurations, {within:.0%} of them within 20 %"),
         data,
         data["error"].median(),
     )
@@ -98,11 +92,7 @@ def _bandwidth(points: pl.DataFrame) -> Figure:
 def _ewr(points: pl.DataFrame) -> Figure:
     data = points.select("memory", "op", "task", "what", error="ewr_error", x="ewr_measured", y="ewr_model")
     axes = _Axes([0.0, EWR_LIMIT + 0.05], [0.0, max(EWR_LIMIT + 0.05, data["y"].max())], log=False)
-    panels = [
-        _scatter(part, memory, "EWR", axes)
-        for memory in MEMORIES[1:]
-        if not (part := data.filter(memory=memory)).is_empty()
-    ]
+    chart = _beside(data, "EWR", lambda _: axes)
     title = "Modelled against measured write amplification"
     within = data.filter(pl.col("error") <= _EWR_BAND).height / data.height
     return Figure(
@@ -110,16 +100,19 @@ def _ewr(points: pl.DataFrame) -> Figure:
         title,
         "The effective write ratio (EWR): bytes that the controllers wrote over bytes that the media wrote. The grey "
         "band is 0.1 to either side.",
-        style.finish(
-            style.beside(_selectable(panels)), title, f"{data.height} configurations, {within:.0%} of them within 0.1"
-        ),
+        style.finish(chart, title, f"{data.height} configurations, {within:.0%} of them within 0.1"),
         data,
         None,
     )
 
 
-def _selectable(panels: list[alt.LayerChart]) -> list[alt.LayerChart]:
-    return [panels[0].add_params(style.PICK, _TASK), *panels[1:]]
+def _beside(data: pl.DataFrame, quantity: str, axes: Callable[[pl.DataFrame], _Axes]) -> alt.HConcatChart:
+    """A scatter for each memory that has a point, with what picks out operations and experiments."""
+    parts = [(memory, part) for memory in MEMORIES if (part := data.filter(memory=memory)).height]
+    scatters = [_scatter(part, memory, quantity, axes(part)) for memory, part in parts]
+    # The legend belongs to the layer that has colours: what it picks must, too.
+    scatters[0].layer[-1] = scatters[0].layer[-1].add_params(style.PICK, _TASK)
+    return style.beside(scatters)
 
 
 _TASK = alt.selection_point(
