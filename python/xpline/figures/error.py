@@ -60,12 +60,13 @@ def _readable(points: pl.DataFrame) -> pl.DataFrame:
 def _what(columns: Sequence[str]) -> pl.Expr:
     """The configuration of a point in words."""
     parts = [pl.format("{} B", pl.col("access_size"))]
-    for column, text in {
-        "stride_size": "stride {}", "clwb_size": "clwb {}", "fence_size": "fence {}", "alloc_type": "binding {}",
-    }.items():  # fmt: skip
+    for column, text in {"clwb_size": "clwb {}", "fence_size": "fence {}", "alloc_type": "binding {}"}.items():
         if column in columns:
             parts.append(pl.when(pl.col(column).is_not_null()).then(pl.format(text, pl.col(column))))
-    parts.append(pl.format("{} threads", pl.col("threads")))
+    if "stride_size" in columns:
+        parts.append(pl.when(pl.col("task_type") == "StrideBW").then(pl.format("stride {}", pl.col("stride_size"))))
+    several = pl.when(pl.col("threads") > 1).then(pl.lit("s")).otherwise(pl.lit(""))
+    parts.append(pl.format("{} thread{}", pl.col("threads"), several))
     watts = pl.format("{} W", pl.col("avgpower").cast(pl.Float64) / 1000)
     parts.append(pl.when(pl.col("media") == "lpmem").then(watts))
     return pl.concat_str(parts, separator=", ", ignore_nulls=True)
