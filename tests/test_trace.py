@@ -269,3 +269,12 @@ def test_the_comparison_with_others_prints_the_ratio(tmp_path):
     failed = subprocess.run([*command, "--ramulator2", "nowhere"], capture_output=True, text=True)
     assert failed.returncode == 2
     assert "nowhere: not there, or not a program" in failed.stderr
+
+
+def test_ctrl_c_does_not_wait_for_a_pipe_that_says_nothing():
+    process = subprocess.Popen(
+        [XPLINE, "replay", "/dev/stdin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use xpline_model::OpKind;
 
+use crate::ahead::Ahead;
 use crate::error::TraceError;
 use crate::format::{Format, Refusal, writer};
 use crate::input::{Progress, reason};
 use crate::record::{Header, LINE, Record, has_address, kind_name};
-use crate::trace::{ReadOptions, Trace};
+use crate::trace::ReadOptions;
 
 /// What to write, and how.
 #[derive(Clone, Debug)]
@@ -52,7 +53,9 @@ pub fn convert(
     progress: &Arc<Progress>,
     stop: &AtomicBool,
 ) -> Result<Option<Converted>, TraceError> {
-    let mut trace = Trace::open(source, &options.read, progress)?;
+    let Some(mut trace) = Ahead::open(source, &options.read, progress, stop)? else {
+        return Ok(None);
+    };
     let header = Header {
         tick_fs: options.tick_fs.unwrap_or(trace.header().tick_fs),
         ..trace.header()
@@ -75,10 +78,7 @@ pub fn convert(
     let mut writer = writer(options.to, header, target, options.lossy)?;
     let mut batch = Vec::new();
     let mut fitting = Vec::new();
-    while trace.read(&mut batch)? {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
+    while trace.read(&mut batch, stop)? {
         for record in &batch {
             converted.records += 1;
             fitting.clear();
@@ -95,6 +95,9 @@ pub fn convert(
             }
             converted.written += fitting.len() as u64;
         }
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
     }
     let finished = writer.finish(&mut *out);
     finished.map_err(|refusal| refused(refusal, source, target, converted.records, None))?;

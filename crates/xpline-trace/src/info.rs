@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
+use crate::ahead::Ahead;
 use crate::error::TraceError;
 use crate::input::Progress;
 use crate::record::{has_address, kind_name};
-use crate::trace::{ReadOptions, Trace};
+use crate::trace::ReadOptions;
 
 /// Threads that are told apart; of more, only that there are more matters.
 const MOST_THREADS: usize = 1 << 20;
@@ -46,22 +47,21 @@ pub fn info(
     progress: &Arc<Progress>,
     stop: &AtomicBool,
 ) -> Result<Option<TraceInfo>, TraceError> {
-    let mut trace = Trace::open(path, options, progress)?;
+    let Some(mut trace) = Ahead::open(path, options, progress, stop)? else {
+        return Ok(None);
+    };
     let mut info = TraceInfo {
         trace: path.to_owned(),
         format: trace.format().name(),
         compressed: trace.compressed(),
-        level: trace.level().name(),
+        level: trace.header().level.name(),
         tick_fs: Some(trace.header().tick_fs).filter(|&tick_fs| tick_fs > 0),
         ..TraceInfo::default()
     };
     let mut threads = BTreeSet::new();
     let mut thread = None;
     let mut batch = Vec::new();
-    while trace.read(&mut batch)? {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
+    while trace.read(&mut batch, stop)? {
         for record in &batch {
             info.records += 1;
             *info.kinds.entry(kind_name(record.kind)).or_default() += 1;
@@ -86,6 +86,9 @@ pub fn info(
                 info.last_tick = Some(time);
             }
         }
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
     }
     info.threads = threads.len() as u64;
     Ok(Some(info))

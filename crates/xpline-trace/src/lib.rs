@@ -3,6 +3,7 @@
 //! A [`Trace`] reads any [`Format`], plain or compressed, batch by batch; [`convert`] writes another; [`replay`] runs
 //! the trace on a platform. Memory stays bounded however long the trace is.
 
+mod ahead;
 mod convert;
 mod error;
 mod format;

@@ -13,9 +13,9 @@ use xpline_model::{MICROSECOND, Machine, Op, OpKind, Platform, Program, Time};
 use super::latencies::Latencies;
 use super::threads::Dealer;
 use super::{ADDRESSES, Outcome};
+use crate::ahead::Ahead;
 use crate::error::TraceError;
 use crate::record::{LINE, Record, has_address};
-use crate::trace::Trace;
 
 /// Records by which one core may be ahead of another.
 const WINDOW: usize = 64 << 10;
@@ -29,13 +29,14 @@ const WAIT: (u32, u32) = (64, 4096);
 /// Replay a trace; returns how many cores took part as well. `None` if `stop` was set meanwhile.
 pub fn replay(
     platform: &Platform,
-    trace: Trace,
+    trace: Ahead,
     dealer: Dealer,
     stop: &AtomicBool,
 ) -> Result<Option<(Outcome, u32)>, TraceError> {
     let mut machine = Machine::new(platform);
     let feed = Rc::new(RefCell::new(Feed {
         trace,
+        stop,
         dealer,
         batch: Vec::new(),
         next: 0,
@@ -48,15 +49,15 @@ pub fn replay(
     feed.borrow_mut().begin();
     let mut cores: Vec<CoreStream> = Vec::new();
     let mut running = true;
-    while running {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
+    while running && !stop.load(Ordering::Relaxed) {
         let in_use = feed.borrow().dealer.cores_in_use() as usize;
         feed.borrow_mut().queues.resize(in_use, VecDeque::new());
         cores.extend((cores.len()..in_use).map(|core| CoreStream::new(core, &feed)));
         let until = machine.now() + SLICE;
         running = machine.advance(&mut cores, until) || feed.borrow().dealer.cores_in_use() as usize > cores.len();
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
     }
     let mut latencies = Latencies::new();
     cores.iter().for_each(|core| latencies.add(&core.latencies));
@@ -101,8 +102,9 @@ enum Next {
 }
 
 /// The trace, dealt out to cores.
-struct Feed {
-    trace: Trace,
+struct Feed<'a> {
+    trace: Ahead,
+    stop: &'a AtomicBool,
     dealer: Dealer,
     batch: Vec<Record>,
     next: usize,
@@ -113,7 +115,7 @@ struct Feed {
     outcome: Outcome,
 }
 
-impl Feed {
+impl Feed<'_> {
     #[inline]
     fn next(&mut self, core: usize) -> Next {
         if let Some(access) = self.queues[core].pop_front() {
@@ -182,7 +184,7 @@ impl Feed {
             return false;
         }
         self.next = 0;
-        match self.trace.read(&mut self.batch) {
+        match self.trace.read(&mut self.batch, self.stop) {
             Ok(more) => self.ended = !more,
             Err(error) => self.fail(error),
         }
@@ -209,9 +211,9 @@ enum Stage {
 }
 
 /// The records of one core as ops, a line at a time; at their end, a fence and a reading of the clock.
-struct CoreStream {
+struct CoreStream<'a> {
     core: usize,
-    feed: Rc<RefCell<Feed>>,
+    feed: Rc<RefCell<Feed<'a>>>,
     /// What is left of an access that touches several lines.
     rest: Option<Access>,
     wait: u32,
@@ -221,8 +223,8 @@ struct CoreStream {
     bytes: u64,
 }
 
-impl CoreStream {
-    fn new(core: usize, feed: &Rc<RefCell<Feed>>) -> Self {
+impl<'a> CoreStream<'a> {
+    fn new(core: usize, feed: &Rc<RefCell<Feed<'a>>>) -> Self {
         Self {
             core,
             feed: Rc::clone(feed),
@@ -259,7 +261,7 @@ impl CoreStream {
     }
 }
 
-impl Program for CoreStream {
+impl Program for CoreStream<'_> {
     #[inline]
     fn next_op(&mut self) -> Option<Op> {
         if let Some(rest) = self.rest.take() {

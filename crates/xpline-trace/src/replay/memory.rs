@@ -1,29 +1,27 @@
 //! Replay below the caches: requests straight to the memory controllers, a bounded number at a time.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use xpline_model::{Completion, Counters, MemorySystem, OpKind, Platform, Request, RequestKind, Time};
+use xpline_model::{Counters, MemorySystem, OpKind, Platform, Request, RequestKind, Time};
 
 use super::latencies::Latencies;
 use super::{Outcome, Setting};
+use crate::ahead::Ahead;
 use crate::error::TraceError;
-use crate::record::Record;
-use crate::trace::Trace;
+use crate::record::{LINE, Record};
 
 /// Femtoseconds of a picosecond.
 const FEMTOSECONDS: u128 = 1000;
 
-/// Requests under way and those that completed.
+/// The memory, and the requests under way in it.
 struct Run {
     memory: MemorySystem,
     limit: usize,
     now: Time,
-    under_way: usize,
-    /// When each request was submitted that completed no earlier than the oldest under way, and whether it is a read.
-    submitted: VecDeque<(Time, bool, bool)>,
-    /// The ticket of the first of `submitted`.
-    oldest: u64,
+    /// When the requests under way complete, and some that have; at most `limit`.
+    completions: BinaryHeap<Reverse<Time>>,
     reads: Latencies,
     writes: Latencies,
     last: Time,
@@ -33,49 +31,40 @@ impl Run {
     /// Send a request as soon as there is room, and not before `earliest`.
     #[inline]
     fn send(&mut self, kind: RequestKind, address: u64, source: u32, earliest: Time) {
-        let mut at = self.now.max(earliest);
-        while let Some(completion) = self.memory.poll(at) {
-            self.complete(completion);
-        }
-        while self.under_way >= self.limit {
-            let completion = self.memory.poll(Time::MAX).expect("what is under way completes");
-            at = at.max(completion.at);
-            self.complete(completion);
+        self.now = self.now.max(earliest);
+        let full = self.completions.len() == self.limit;
+        if full && let Some(&Reverse(first)) = self.completions.peek() {
+            self.now = self.now.max(first);
         }
         let request = Request {
             kind,
             address,
-            at,
+            at: self.now,
             source,
         };
-        self.memory
-            .submit(request)
+        let done = self
+            .memory
+            .serve(request)
             .expect("requests in order, from cores that there are");
-        self.submitted.push_back((at, kind == RequestKind::Read, false));
-        self.under_way += 1;
-        self.now = at;
-    }
-
-    #[inline]
-    fn complete(&mut self, completion: Completion) {
-        let entry = &mut self.submitted[(completion.ticket - self.oldest) as usize];
-        entry.2 = true;
-        let (at, is_read, _) = *entry;
-        let latencies = if is_read { &mut self.reads } else { &mut self.writes };
-        latencies.record(completion.at - at);
-        self.last = self.last.max(completion.at);
-        self.under_way -= 1;
-        while self.submitted.front().is_some_and(|&(_, _, done)| done) {
-            self.submitted.pop_front();
-            self.oldest += 1;
+        if full {
+            // In place of the one that made room.
+            *self.completions.peek_mut().expect("a limit of at least 1") = Reverse(done);
+        } else {
+            self.completions.push(Reverse(done));
         }
+        let latencies = match kind {
+            RequestKind::Read => &mut self.reads,
+            RequestKind::Write => &mut self.writes,
+        };
+        latencies.record(done - self.now);
+        self.last = self.last.max(done);
     }
 }
 
 /// Replay a trace. `None` if `stop` was set meanwhile.
 pub fn replay(
     platform: &Platform,
-    trace: &mut Trace,
+    trace: &mut Ahead,
     setting: &mut Setting,
     stop: &AtomicBool,
 ) -> Result<Option<Outcome>, TraceError> {
@@ -83,9 +72,7 @@ pub fn replay(
         memory: MemorySystem::new(platform),
         limit: setting.in_flight as usize,
         now: 0,
-        under_way: 0,
-        submitted: VecDeque::new(),
-        oldest: 0,
+        completions: BinaryHeap::new(),
         reads: Latencies::new(),
         writes: Latencies::new(),
         last: 0,
@@ -93,10 +80,7 @@ pub fn replay(
     let mut outcome = Outcome::default();
     let mut pace = setting.tick_fs.map(|tick_fs| Pace { tick_fs, first: None });
     let mut batch = Vec::new();
-    while trace.read(&mut batch)? {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
+    while trace.read(&mut batch, stop)? {
         for record in &batch {
             let number = outcome.records + 1;
             let fault = |what: String| TraceError::new(trace.path(), format!("record {number}: {what}"));
@@ -128,10 +112,10 @@ pub fn replay(
             }
         }
     }
-    while let Some(completion) = run.memory.poll(Time::MAX) {
-        run.complete(completion);
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
     }
-    outcome.bytes = (outcome.reads + outcome.writes) * crate::record::LINE;
+    outcome.bytes = (outcome.reads + outcome.writes) * LINE;
     outcome.time = run.last;
     outcome.read_latencies = run.reads.summary();
     outcome.write_latencies = run.writes.summary();

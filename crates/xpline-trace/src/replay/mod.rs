@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 use xpline_model::{CacheCounters, Counters, NANOSECOND, Platform, Time};
 
+use crate::ahead::Ahead;
 use crate::error::TraceError;
 use crate::input::Progress;
 use crate::record::{LINE, Level};
@@ -139,18 +140,32 @@ pub fn replay(
     progress: &Arc<Progress>,
     stop: &AtomicBool,
 ) -> Result<Option<ReplayRow>, TraceError> {
-    let trace = Trace::open(path, &options.read, progress)?;
-    replay_trace(platform, trace, options, stop)
+    match Ahead::open(path, &options.read, progress, stop)? {
+        Some(trace) => replay_ahead(platform, trace, options, stop),
+        None => Ok(None),
+    }
 }
 
 /// Replay an open trace. `None` if `stop` was set meanwhile.
 pub fn replay_trace(
     platform: &Platform,
-    mut trace: Trace,
+    trace: Trace,
     options: &ReplayOptions,
     stop: &AtomicBool,
 ) -> Result<Option<ReplayRow>, TraceError> {
-    let level = options.level.unwrap_or(trace.level());
+    match Ahead::of(trace, stop)? {
+        Some(trace) => replay_ahead(platform, trace, options, stop),
+        None => Ok(None),
+    }
+}
+
+fn replay_ahead(
+    platform: &Platform,
+    mut trace: Ahead,
+    options: &ReplayOptions,
+    stop: &AtomicBool,
+) -> Result<Option<ReplayRow>, TraceError> {
+    let level = options.level.unwrap_or(trace.header().level);
     let refuse = |what: &str| Err(TraceError::new(trace.path(), what));
     let tick_fs = match options.tick_fs.unwrap_or(trace.header().tick_fs) {
         _ if !options.paced => None,
