@@ -60,8 +60,11 @@ impl Machine {
                     return Outcome::Retry(accepted);
                 }
                 self.counted.fences += 1;
-                self.cores[core].fences -= 1;
-                Outcome::Done(now + self.timing.fence)
+                let done = now + self.timing.sfence;
+                let state = &mut self.cores[core];
+                state.fences -= 1;
+                state.flushing.complete_by(done);
+                Outcome::Done(done)
             }
         }
     }
@@ -150,7 +153,7 @@ impl Machine {
             // What the ntstore does not overwrite goes to memory first.
             self.memory.write_evicted(head.address, arrival);
         }
-        let accepted = self.memory.write(core, head.address, arrival).at + self.timing.response;
+        let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
         self.count_nt_store(head);
         let state = &mut self.cores[core];
         state.fills.occupy(line, accepted);
@@ -197,10 +200,11 @@ impl Machine {
             return Outcome::Done(now + self.timing.op_interval);
         }
         let arrival = now + self.timing.request;
-        let write = self.memory.write(core, head.address, arrival);
-        let accepted = write.at + self.timing.response;
+        let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
         let state = &mut self.cores[core];
-        state.flushing.occupy(line, write.returned + self.timing.response);
+        // Reads go first: while the core fetches lines, one that it has flushed stays in the queue.
+        let behind_reads = accepted.min(state.fills.all_done()) + self.timing.flush_return;
+        state.flushing.occupy(line, accepted.max(behind_reads));
         state.accepted = state.accepted.max(accepted);
         // clflush, unlike clflushopt and clwb, is ordered against the next of its kind.
         Outcome::Done(if head.kind == OpKind::Clflush {

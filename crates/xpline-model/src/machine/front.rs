@@ -153,9 +153,10 @@ impl Machine {
         if !state.store_buffer.is_empty() {
             return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
         }
-        let done = state.window.all_retired(now).max(state.accepted).max(state.commit_free);
+        let done = state.window.all_retired(now).max(state.accepted).max(state.commit_free) + self.timing.fence;
         self.counted.fences += 1;
-        Outcome::Next(done + self.timing.fence)
+        self.cores[core].flushing.complete_by(done);
+        Outcome::Next(done)
     }
 
     fn locked(&mut self, core: usize, op: Op, now: Time) -> Outcome {

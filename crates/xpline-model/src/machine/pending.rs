@@ -52,6 +52,14 @@ impl Pending {
         self.lines[at] = line as u32 + 1;
     }
 
+    /// Everything under way has completed by then at the latest.
+    #[inline]
+    pub fn complete_by(&mut self, time: Time) {
+        for done in &mut self.done {
+            *done = time.min(*done);
+        }
+    }
+
     /// Completion of the request for a line that is still under way at `now`.
     #[inline]
     pub fn under_way(&self, line: u64, now: Time) -> Option<Time> {
@@ -93,5 +101,8 @@ mod tests {
         assert_eq!(pending.free_at(), 80);
         assert_eq!(pending.under_way(7, 60), Some(100));
         assert_eq!(pending.under_way(8, 40), None);
+        pending.complete_by(90);
+        assert_eq!(pending.free_at(), 80);
+        assert_eq!(pending.all_done(), 90);
     }
 }

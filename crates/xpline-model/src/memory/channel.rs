@@ -8,21 +8,11 @@ use crate::dimm::Dimm;
 use crate::platform::Platform;
 use crate::time::Time;
 
-/// What became of a write.
-#[derive(Clone, Copy, Debug)]
-pub struct Accepted {
-    /// When the write pending queue took it: it is persistent from then on (ADR).
-    pub at: Time,
-    /// When the core has its entry of the queue back.
-    pub returned: Time,
-}
-
 pub struct Channel {
     dimm: Dimm,
     wpq: Wpq,
     /// Completion times of the reads under way, oldest first.
     reads: VecDeque<Time>,
-    behind_reads: Time,
     rpq_occupancy_ps: u64,
     wpq_occupancy_ps: u64,
 }
@@ -33,7 +23,6 @@ impl Channel {
             dimm: Dimm::new(platform),
             wpq: Wpq::new(platform.imc.wpq, platform.imc.wpq_per_core, platform.core.count),
             reads: VecDeque::with_capacity(1024),
-            behind_reads: platform.imc.flush_return,
             rpq_occupancy_ps: 0,
             wpq_occupancy_ps: 0,
         }
@@ -49,17 +38,12 @@ impl Channel {
         done
     }
 
-    /// A write of a core that arrives `at`; returns when the write pending queue takes it, and when it gives the entry back.
+    /// A write of a core that arrives `at`; returns when the write pending queue takes it: it is persistent from then on (ADR).
     #[inline]
-    pub fn write(&mut self, core: usize, address: u64, at: Time) -> Accepted {
+    pub fn write(&mut self, core: usize, address: u64, at: Time) -> Time {
         let accepted = self.wpq.room_at(core).max(at);
         self.enqueue(Some(core), address, at);
-        // Reads go first: while there are any, a written line stays in the queue.
-        let behind_reads = if self.reads.is_empty() { 0 } else { self.behind_reads };
-        Accepted {
-            at: accepted,
-            returned: accepted + behind_reads,
-        }
+        accepted
     }
 
     /// A line that the caches give up; returns when the write pending queue takes it.

@@ -8,7 +8,7 @@ mod wpq;
 use crate::counters::DimmCounters;
 use crate::platform::{Memory as Kind, Platform};
 use crate::time::Time;
-use channel::{Accepted, Channel};
+use channel::Channel;
 use interleave::Interleave;
 
 pub use system::{Completion, MemorySystem, Request, RequestKind, SubmitError};
@@ -33,9 +33,9 @@ impl Memory {
         self.channels[dimm].read(local, at)
     }
 
-    /// A 64 B write of a core that reaches its memory controller `at`; returns what became of it.
+    /// A 64 B write of a core that reaches its memory controller `at`; returns when the write pending queue takes it.
     #[inline]
-    pub fn write(&mut self, core: usize, address: u64, at: Time) -> Accepted {
+    pub fn write(&mut self, core: usize, address: u64, at: Time) -> Time {
         let (dimm, local) = self.interleave.locate(address);
         self.channels[dimm].write(core, local, at)
     }

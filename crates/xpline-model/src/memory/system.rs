@@ -112,7 +112,7 @@ impl MemorySystem {
         self.latest = at;
         Ok(match kind {
             RequestKind::Read => self.memory.read(address, at),
-            RequestKind::Write => self.memory.write(source as usize, address, at).at,
+            RequestKind::Write => self.memory.write(source as usize, address, at),
         })
     }
 

@@ -127,7 +127,9 @@ section! {
         flush_clean: Duration in 0..=US,
         /// Whether clwb keeps the line in the caches; the architecture allows both.
         clwb_keeps_line: Flag in Any,
-        /// Cost of a fence on its own.
+        /// Time that an sfence takes once memory has accepted all that it waits for. By then flushed lines have left the queues.
+        sfence: Duration in 0..=US,
+        /// Cost of a full fence on its own.
         fence: Duration in 0..=US,
         /// Cost of a serialising clock reading.
         stamp: Duration in 0..=US,
@@ -191,7 +193,7 @@ section! {
         channels: Count in 1..=16,
         /// Entries of the write pending queue of a channel.
         wpq: Count in 1..=1024,
-        /// Time for which a flushed line keeps its entry of a write pending queue while reads go first.
+        /// Time for which a flushed line keeps its entry of a write pending queue while its core fetches lines: reads go first.
         flush_return: Duration in 0..=10 * US,
         /// Lines that one core may hold in the write pending queue of a channel.
         wpq_per_core: Count in 1..=1024,
