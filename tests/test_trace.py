@@ -223,11 +223,11 @@ def test_progress_is_told_and_may_stop_the_work(tmp_path):
     assert 0 < read < total == path.stat().st_size
 
 
-@pytest.mark.parametrize("command", [["replay"], ["trace", "info"]])
+@pytest.mark.parametrize("command", ["replay /dev/stdin", "trace info /dev/stdin", "trace convert /dev/stdin t.xpt"])
 def test_ctrl_c_ends_with_130(tmp_path, command):
     """The trace is a pipe that never ends."""
     process = subprocess.Popen(
-        [XPLINE, *command, "/dev/stdin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [XPLINE, *command.split()], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     lines = b"".join(b"LD %#x\n" % (64 * line) for line in range(20_000))
     process.stdin.write(lines)
@@ -245,6 +245,7 @@ def test_ctrl_c_ends_with_130(tmp_path, command):
             interrupted = True
     assert process.wait(20) == 130
     assert process.stdout.read() == b""
+    assert not any(tmp_path.iterdir())
 
 
 def test_the_comparison_with_others_prints_the_ratio(tmp_path):

@@ -210,7 +210,7 @@ fn what_does_not_go_together_is_refused() {
         (
             b"LD 0x40\n",
             r#"{"in_flight": 0}"#,
-            "t: --in-flight 0: must be at least 1",
+            "t: --in-flight 0: must be 1 to 1048576",
         ),
         (
             b"LD 0x40\n",

@@ -8,9 +8,21 @@ from typing import Annotated
 import typer
 
 from xpline.errors import XplineError
+from xpline.trace import FORMATS
 
 #: ``--set KEY=VALUE``, any number of times.
 Overrides = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Override a value of the platform.")]
+
+#: What a trace does not say of itself.
+Format = Annotated[str, typer.Option(help=f"Format of the trace: auto (by its content), {', '.join(FORMATS)}.")]
+Clock = Annotated[str | None, typer.Option(help="Clock of the trace's times, such as 1.2GHz.")]
+Geometry = Annotated[
+    str | None,
+    typer.Option(
+        help="For address vectors: how many there are of each part, such as 1,2,4,4,65536,128 for channels, ranks, "
+        "bank groups, banks, rows and columns."
+    ),
+]
 
 
 def parse_overrides(texts: Sequence[str] | None) -> dict[str, object]:

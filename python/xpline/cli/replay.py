@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from xpline import trace
-from xpline.cli.options import Overrides, parse_overrides
+from xpline.cli.options import Clock, Format, Geometry, Overrides, parse_overrides
 from xpline.cli.reading import reading
-from xpline.cli.trace import Clock, Format, Geometry
 from xpline.errors import XplineError
 from xpline.platform import Platform
 
@@ -66,9 +65,6 @@ SHOWN: list[dict[str, tuple[str, str]]] = [
         "ait_hit_ratio": ("AIT cache hits", "{:.1%}"),
     },
 ]
-
-#: Files that --out writes, by suffix.
-SUFFIXES = (".parquet", ".csv", ".json")
 
 
 def replay(

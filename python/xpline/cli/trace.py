@@ -9,19 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from xpline import files, trace
+from xpline.cli.options import Clock, Format, Geometry
 from xpline.cli.reading import reading
 
 app = typer.Typer(help="Look at memory traces, and convert them.", no_args_is_help=True)
 
-Format = Annotated[str, typer.Option(help=f"Format of the trace: auto (by its content), {', '.join(trace.FORMATS)}.")]
-Clock = Annotated[str | None, typer.Option(help="Clock of the trace's times, such as 1.2GHz.")]
-Geometry = Annotated[
-    str | None,
-    typer.Option(
-        help="For address vectors: how many there are of each part, such as 1,2,4,4,65536,128 for channels, ranks, "
-        "bank groups, banks, rows and columns."
-    ),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 

@@ -28,6 +28,9 @@ pub const ADDRESSES: u64 = 128 << 30;
 /// other simulators.
 pub const IN_FLIGHT: u32 = 32;
 
+/// The most requests in flight, for the sake of the host's memory.
+const MOST_IN_FLIGHT: u32 = 1 << 20;
+
 /// How to replay a trace.
 #[derive(Clone, Debug)]
 pub struct ReplayOptions {
@@ -184,8 +187,10 @@ fn replay_ahead(
             "--in-flight: what a core has in flight is up to the platform; the option is for --level memory",
         );
     }
-    if options.in_flight == Some(0) {
-        return refuse("--in-flight 0: must be at least 1");
+    if let Some(in_flight) = options.in_flight
+        && !(1..=MOST_IN_FLIGHT).contains(&in_flight)
+    {
+        return refuse(&format!("--in-flight {in_flight}: must be 1 to {MOST_IN_FLIGHT}"));
     }
     let dealer = Dealer::new(options.threads, platform.core.count)
         .map_err(|what| TraceError::new(trace.path(), format!("--threads-map: {what}")))?;
