@@ -15,13 +15,13 @@ from xpline.errors import Interrupted, XplineError
 from xpline.platform import Platform, platform_names
 
 if TYPE_CHECKING:
-    from xpline import bench
+    from xpline import bench, trace
 
-__all__ = ["Interrupted", "Platform", "XplineError", "__version__", "bench", "platform_names"]
+__all__ = ["Interrupted", "Platform", "XplineError", "__version__", "bench", "platform_names", "trace"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``xpline.bench`` when it is asked for: it needs polars, which takes long to load."""
-    if name == "bench":
-        return import_module("xpline.bench")
+    """Import ``xpline.bench`` and ``xpline.trace`` when they are asked for: polars takes long to load."""
+    if name in ("bench", "trace"):
+        return import_module(f"xpline.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

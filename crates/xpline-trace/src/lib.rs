@@ -12,7 +12,7 @@
 //! let trace = Trace::new(Input::new("two.trace", Box::new(lines))?, &options.read)?;
 //! let platform = Platform::builtin("optane").unwrap();
 //! let row = replay_trace(&platform, trace, &options, &Default::default())?.unwrap();
-//! assert_eq!((row.format, row.reads, row.writes), ("dramsim3", 1, 1));
+//! assert_eq!((row.settings.format, row.reads, row.writes), ("dramsim3", 1, 1));
 //! assert!(row.time_ns > 100.0, "a read of the media takes over 100 ns");
 //! # Ok::<(), xpline_trace::TraceError>(())
 //! ```
@@ -36,5 +36,5 @@ pub use info::{TraceInfo, info};
 pub use input::{Input, Progress};
 pub use options::Options;
 pub use record::{Header, LINE, Level, Record, has_address, kind_name};
-pub use replay::{ADDRESSES, IN_FLIGHT, ReplayOptions, ReplayRow, ThreadsMap, replay, replay_trace};
+pub use replay::{ADDRESSES, IN_FLIGHT, ReplayOptions, ReplayRow, ReplaySettings, ThreadsMap, replay, replay_trace};
 pub use trace::{ReadOptions, Trace};

@@ -37,7 +37,7 @@ fn sequential(lines: u64) -> Vec<Record> {
 fn a_single_read_takes_its_latency() {
     let memory = replay(b"LD 0x1000\n", "{}");
     assert_eq!(
-        (memory.level, memory.requests, memory.reads, memory.bytes),
+        (memory.settings.level, memory.requests, memory.reads, memory.bytes),
         ("memory", 1, 1, 64)
     );
     assert_eq!(memory.latency_max_ns, Some(memory.time_ns));
@@ -49,7 +49,10 @@ fn a_single_read_takes_its_latency() {
     );
 
     let core = replay(b"LD 0x1000\n", r#"{"level": "core"}"#);
-    assert_eq!((core.level, core.requests, core.threads), ("core", 1, 1));
+    assert_eq!(
+        (core.settings.level, core.requests, core.settings.threads),
+        ("core", 1, 1)
+    );
     assert!(
         core.latency_max_ns > memory.latency_max_ns,
         "the way through the core comes on top"
@@ -101,7 +104,7 @@ fn more_in_flight_is_faster_up_to_the_memory() {
     let text = write(&sequential(20_000), Format::Ramulator2);
     let bandwidth = |in_flight| {
         let row = replay(&text, &format!(r#"{{"in_flight": {in_flight}}}"#));
-        assert_eq!(row.in_flight, Some(in_flight));
+        assert_eq!(row.settings.in_flight, Some(in_flight));
         row.bandwidth_mib_s.unwrap()
     };
     let [one, four, many] = [1, 4, 32].map(bandwidth);
@@ -135,7 +138,7 @@ fn threads_have_cores_of_their_own() {
     let bytes = write(&records, Format::Xpline);
     let rows = ["trace", "one", "round-robin:2", "address:4:4KiB"]
         .map(|map| replay(&bytes, &format!(r#"{{"threads_map": "{map}"}}"#)));
-    assert_eq!(rows.each_ref().map(|row| row.threads), [2, 1, 2, 4]);
+    assert_eq!(rows.each_ref().map(|row| row.settings.threads), [2, 1, 2, 4]);
     assert!(rows.iter().all(|row| row.requests == 4000));
     assert_eq!(
         rows[0].time_ns, rows[2].time_ns,
@@ -149,7 +152,7 @@ fn a_thread_that_comes_long_after_the_first_runs_too() {
     let mut records = sequential(200_000);
     records[150_000..].iter_mut().for_each(|record| record.thread = 1);
     let row = replay(&write(&records, Format::Xpline), "{}");
-    assert_eq!((row.threads, row.requests, row.records), (2, 200_000, 200_000));
+    assert_eq!((row.settings.threads, row.requests, row.records), (2, 200_000, 200_000));
 }
 
 #[test]
@@ -271,7 +274,7 @@ fn the_level_of_an_own_trace_is_in_it() {
         .collect();
     let bytes = encode(&records, Format::Xpline, header).unwrap();
     let row = replay(&compressed(&bytes), r#"{"paced": true}"#);
-    assert_eq!((row.level, row.format), ("memory", "xpline"));
+    assert_eq!((row.settings.level, row.settings.format), ("memory", "xpline"));
     assert!(row.time_ns > 99_000.0);
 }
 

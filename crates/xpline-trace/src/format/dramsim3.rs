@@ -11,7 +11,7 @@ use crate::text::{Fault, Lines, Words};
 /// Bytes of a request.
 const REQUEST: u32 = 64;
 
-/// `0xADDRESS READ|WRITE CYCLE`; the address is hexadecimal with or without `0x`.
+/// `0xADDRESS READ|WRITE CYCLE`, and the names that DRAMSim2 had for the same; the address is hexadecimal with or without `0x`.
 pub struct Dramsim3;
 
 impl Lines for Dramsim3 {
@@ -21,8 +21,8 @@ impl Lines for Dramsim3 {
         let address = words.word("an address")?.hex("an address")?;
         let op = words.word("READ or WRITE")?;
         let kind = match op.text {
-            b"READ" | b"read" => OpKind::Load,
-            b"WRITE" | b"write" => OpKind::Store,
+            b"READ" | b"read" | b"P_MEM_RD" | b"P_FETCH" => OpKind::Load,
+            b"WRITE" | b"write" | b"P_MEM_WR" | b"BOFF" => OpKind::Store,
             _ => return Err(op.fault(&format!("`{op}` is neither READ nor WRITE"))),
         };
         let cycle = words.word("a clock cycle")?.decimal("a clock cycle")?;
@@ -76,7 +76,13 @@ mod tests {
         for line in ["0x1040 READ 12", "1040 read 12", "0X1040\tREAD   12"] {
             assert_eq!(read(line), Ok(vec![expected]), "{line}");
         }
-        assert_eq!(read("0x40 WRITE 0").unwrap()[0].kind, OpKind::Store);
+        for (op, kind) in [
+            ("WRITE", OpKind::Store),
+            ("P_MEM_WR", OpKind::Store),
+            ("P_MEM_RD", OpKind::Load),
+        ] {
+            assert_eq!(read(&format!("0x40 {op} 0")).unwrap()[0].kind, kind, "{op}");
+        }
         assert!(read("0x40 WRIT 0").unwrap_err().what.contains("neither READ nor WRITE"));
         assert!(
             read("0x40 READ")

@@ -15,6 +15,9 @@ use crate::record::{LINE, Record};
 /// Femtoseconds of a picosecond.
 const FEMTOSECONDS: u128 = 1000;
 
+/// Requests between two looks at whether to stop.
+const ATTENTION: u64 = 1 << 16;
+
 /// The memory, and the requests under way in it.
 struct Run {
     memory: MemorySystem,
@@ -108,6 +111,10 @@ pub fn replay(
                 if writes {
                     run.send(RequestKind::Write, address, source, earliest);
                     outcome.writes += 1;
+                }
+                // One record may be millions of requests.
+                if (outcome.reads + outcome.writes) % ATTENTION == 0 && stop.load(Ordering::Relaxed) {
+                    return Ok(None);
                 }
             }
         }
