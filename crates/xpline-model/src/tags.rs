@@ -1,7 +1,7 @@
 //! Sets of a set-associative table: a few 32-bit tags, the most recently used first.
 
 /// Tags that are compared at once: a set is a multiple of this long, so that the compiler can use vector instructions.
-pub const BLOCK: usize = 8;
+pub const BLOCK: usize = 4;
 
 /// The place of a tag in its set, whatever the bits in `ignored` are.
 #[inline]
