@@ -1,4 +1,5 @@
-//! Requests simulated a second on one core of the host: 64 B sequential and random reads and writes of one DIMM.
+//! Requests simulated a second on one core of the host: sequential and random reads and writes, of one thread on one
+//! DIMM and of 24 threads on six.
 //!
 //! Criterion's `thrpt` is the number: 5 Melem/s are 5 million requests simulated a second.
 
@@ -8,8 +9,11 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use xpline_lattester::{Point, Stream, streams};
 use xpline_model::{Machine, Op, OpKind, Platform, Program};
 
-/// Requests of a run, all threads together: enough to leave the start behind.
-const REQUESTS: u64 = 1 << 18;
+/// Requests of a run, all threads together: enough to fill the caches and leave the start behind.
+const REQUESTS: u64 = 3 << 19;
+
+/// Platform, threads and bytes of an access.
+const CASES: [(&str, u64, u64); 3] = [("optane-ni", 1, 64), ("optane", 24, 64), ("optane", 24, 256)];
 
 /// A stream that ends after so many requests.
 struct Bounded {
@@ -27,18 +31,19 @@ impl Program for Bounded {
 }
 
 fn requests(criterion: &mut Criterion) {
-    let platform = Platform::builtin("optane-ni").expect("a built-in platform");
     let mut group = criterion.benchmark_group("requests");
     group.throughput(Throughput::Elements(REQUESTS));
     group
         .sample_size(10)
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));
-    let patterns = [("sequential", r#""stride", "stride": 64"#), ("random", r#""random""#)];
-    for (pattern, experiment) in patterns {
-        for op in ["load", "ntstore"] {
-            for threads in [1, 8] {
-                let json = format!(r#"{{"experiment": {experiment}, "op": "{op}", "size": 64, "threads": {threads}}}"#);
+    for (name, threads, size) in CASES {
+        let platform = Platform::builtin(name).expect("a built-in platform");
+        let sequential = format!(r#""stride", "stride": {size}"#);
+        for (pattern, experiment) in [("sequential", sequential.as_str()), ("random", r#""random""#)] {
+            for op in ["load", "ntstore"] {
+                let json =
+                    format!(r#"{{"experiment": {experiment}, "op": "{op}", "size": {size}, "threads": {threads}}}"#);
                 let point = Point::parse(&json).expect("a point");
                 let start = || {
                     let bounded = |stream| Bounded {
@@ -48,7 +53,7 @@ fn requests(criterion: &mut Criterion) {
                     let programs: Vec<_> = streams(&platform, &point).into_iter().map(bounded).collect();
                     (Machine::new(&platform), programs)
                 };
-                group.bench_function(format!("{pattern}/{op}/{threads}"), |bencher| {
+                group.bench_function(format!("{threads}x{size}/{pattern}/{op}"), |bencher| {
                     bencher.iter_batched_ref(
                         start,
                         |(machine, programs)| machine.run(programs),

@@ -155,6 +155,9 @@ fn find(set: &[u32], line: u64) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -178,5 +181,38 @@ mod tests {
         assert_eq!(cache.remove(7), Some(true));
         assert_eq!(cache.remove(7), None);
         assert_eq!(cache.occupied, 0);
+    }
+
+    proptest! {
+        /// The same as a list a set, the line used last at its front.
+        #[test]
+        fn lru_sets_are_lists(sets in 1..6u64, ways in 1..18u32, steps in vec((0..4u8, 0..60u64, any::<bool>()), 0..400)) {
+            let mut cache = Cache::new(sets * u64::from(ways), ways, 1, Replacement::Lru);
+            let mut lists = vec![Vec::<(u64, bool)>::new(); sets as usize];
+            for (step, line, dirty) in steps {
+                let list = &mut lists[(line % sets) as usize];
+                let place = list.iter().position(|entry| entry.0 == line);
+                let held = place.map(|place| list.remove(place).1);
+                match (step, held) {
+                    (0, _) => {
+                        prop_assert_eq!(cache.touch(line, dirty), held.is_some());
+                        held.into_iter().for_each(|was_dirty| list.insert(0, (line, was_dirty || dirty)));
+                    }
+                    (1, None) => {
+                        let victim = if list.len() == ways as usize { list.pop() } else { None };
+                        let victim = victim.map(|(line, dirty)| Victim { line, dirty });
+                        prop_assert_eq!(cache.insert(line, dirty), victim);
+                        list.insert(0, (line, dirty));
+                    }
+                    (2, _) => prop_assert_eq!(cache.remove(line), held),
+                    _ => {
+                        prop_assert_eq!(cache.clean(line), held);
+                        place.into_iter().for_each(|place| list.insert(place, (line, false)));
+                    }
+                }
+            }
+            let dirty = lists.iter().flatten().filter(|entry| entry.1).count();
+            prop_assert_eq!(cache.dirty_lines(), dirty as u64);
+        }
     }
 }

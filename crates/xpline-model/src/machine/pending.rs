@@ -86,6 +86,9 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -104,5 +107,27 @@ mod tests {
         pending.complete_by(90);
         assert_eq!(pending.free_at(), 80);
         assert_eq!(pending.all_done(), 90);
+    }
+
+    proptest! {
+        /// The same as slots looked through one by one.
+        #[test]
+        fn the_slot_free_first_is_given_first(slots in 1..20u32, steps in vec((0..30u64, 1..500u64, 0..40u64), 0..200)) {
+            let mut pending = Pending::new(slots);
+            let mut naive = vec![(u64::MAX, 0); slots as usize];
+            let mut now = 0;
+            for (line, duration, pause) in steps {
+                let free = naive.iter_mut().min_by_key(|slot| slot.1).expect("at least one slot");
+                prop_assert_eq!(pending.free_at(), free.1);
+                now = free.1.max(now + pause);
+                *free = (line, now + duration);
+                pending.occupy(line, now + duration);
+                prop_assert_eq!(Some(pending.all_done()), naive.iter().map(|slot| slot.1).max());
+                for line in 0..30 {
+                    let latest = naive.iter().filter(|slot| slot.0 == line && slot.1 > now).map(|slot| slot.1).max();
+                    prop_assert_eq!(pending.under_way(line, now), latest);
+                }
+            }
+        }
     }
 }
