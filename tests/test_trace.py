@@ -1,6 +1,7 @@
 """``xpline replay`` and ``xpline trace`` from the command line, and the same from Python."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -279,3 +280,19 @@ def test_ctrl_c_does_not_wait_for_a_pipe_that_says_nothing():
     time.sleep(2)
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 130
+
+
+@pytest.mark.parametrize("level", ["core", "memory"])
+def test_memory_does_not_grow_with_the_trace(tmp_path, level):
+    def peak_mib(requests):
+        path = tmp_path / f"{requests}.trace"
+        path.write_text("".join(f"LD {64 * line:#x}\n" for line in range(requests)))
+        process = subprocess.Popen([XPLINE, "replay", path, "--level", level], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = status
+        assert status == 0
+        return usage.ru_maxrss / 1024
+
+    few, many = peak_mib(1000), peak_mib(1_000_000)
+    assert many < 300
+    assert many < few + 40  # records of the trace would take as much as that

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::record::Record;
+use crate::record::{Record, has_address};
 
 /// How records are dealt out to cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,8 @@ pub struct Dealer {
     /// Cores that there are.
     cores: u32,
     dealt: u64,
+    /// The core of the access before.
+    core: u32,
     threads: HashMap<u32, u32>,
     /// The thread met last, and its core.
     last: Option<(u32, u32)>,
@@ -94,25 +96,29 @@ impl Dealer {
             map,
             cores,
             dealt: 0,
+            core: 0,
             threads: HashMap::new(),
             last: None,
         })
     }
 
-    /// The core of the next record.
+    /// The core of the next record. Instructions and fences go with the access before them.
     #[inline]
     pub fn deal(&mut self, record: &Record) -> Result<u32, String> {
-        let core = match self.map {
+        self.core = match self.map {
             ThreadsMap::One => 0,
-            ThreadsMap::RoundRobin { cores, records } => (self.dealt / records % u64::from(cores)) as u32,
-            ThreadsMap::Address { cores, bytes } => (record.address / bytes % u64::from(cores)) as u32,
             ThreadsMap::Trace => match self.last {
                 Some((thread, core)) if thread == record.thread => core,
                 _ => self.core_of(record.thread)?,
             },
+            _ if !has_address(record.kind) => self.core,
+            ThreadsMap::RoundRobin { cores, records } => {
+                self.dealt += 1;
+                ((self.dealt - 1) / records % u64::from(cores)) as u32
+            }
+            ThreadsMap::Address { cores, bytes } => (record.address / bytes % u64::from(cores)) as u32,
         };
-        self.dealt += 1;
-        Ok(core)
+        Ok(self.core)
     }
 
     /// Let the thread of a record have its core before the record is dealt.
@@ -167,6 +173,20 @@ mod tests {
         assert_eq!(dealt("round-robin:2", &trace), [0, 1, 0, 1, 0]);
         assert_eq!(dealt("round-robin:2:2", &trace), [0, 0, 1, 1, 0]);
         assert_eq!(dealt("address:2:4KiB", &trace), [0, 1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn fences_go_with_the_access_before() {
+        let [load, fence] =
+            [(OpKind::Load, 4096), (OpKind::Sfence, 0)].map(|(kind, address)| Record::new(kind, address, 64));
+        for (map, expected) in [("round-robin:3", [0, 0, 1, 1]), ("address:2:4KiB", [1, 1, 1, 1])] {
+            let mut dealer = Dealer::new(ThreadsMap::parse(map).unwrap(), 24).unwrap();
+            assert_eq!(
+                [load, fence, load, fence].map(|record| dealer.deal(&record).unwrap()),
+                expected,
+                "{map}"
+            );
+        }
     }
 
     #[test]
