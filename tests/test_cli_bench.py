@@ -66,8 +66,9 @@ def test_the_terminal_shows_the_columns_that_hold_something(xpline):
         ("flush --size 1KiB --clwb 64,256", {"size": 1024, "clwb": [64, 256], "fence": 1024, "pattern": "sequential"}),
         (
             "align --on optane --binding own-dimm --threads 2",
-            {"binding": "own-dimm", "threads": 2, "size": 256, "fenced": False},
+            {"binding": "own-dimm", "threads": 2, "size": 256, "fence": None, "fenced": False},
         ),
+        ("align --binding own-all --threads 1 --fence 64", {"binding": "own-all", "fence": 64}),
         ("align --binding own-all --threads 1 --fenced", {"binding": "own-all", "fenced": True}),
         ("xpbuffer --lines 1,4", {"lines": [1, 4]}),
         ("persist-latency --op store+clwb --size 64..256", {"op": "store+clwb", "size": [64, 128, 256]}),

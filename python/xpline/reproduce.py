@@ -15,7 +15,7 @@ import polars as pl
 from xpline import table
 from xpline.cases import NAMES, Case, Platforms, Row, case, run
 from xpline.claims import Judged, judge, read_claims
-from xpline.figures import Figure, Measurements, draw_all, render
+from xpline.figures import ERROR_LIMIT, Figure, Measurements, draw_all, render
 from xpline.files import make_folder, replace_file
 from xpline.platform import Entry
 from xpline.report import page
@@ -32,14 +32,19 @@ class Reproduction:
 
     @property
     def summary(self) -> str:
-        """How many of the claims that count hold."""
-        return summary(self.claims)
+        """How many of the claims that count hold, and how many figures are as near as they should be."""
+        return summary(self.claims, self.figures)
 
 
-def summary(claims: list[Judged]) -> str:
-    """How many of the claims that count hold, in words."""
+def summary(claims: list[Judged], figures: list[Figure]) -> str:
+    """How many of the claims that count hold, and how many of the figures with measured points are near, in words."""
     counted = [one for one in claims if one.status in ("holds", "fails")]
-    return f"{sum(one.status == 'holds' for one in counted)} of {len(counted)} covered claims hold"
+    text = f"{sum(one.status == 'holds' for one in counted)} of {len(counted)} covered claims hold"
+    measured = [figure for figure in figures if figure.error is not None]
+    if measured:
+        near = sum(not figure.is_off for figure in measured)
+        text += f"; {near} of {len(measured)} figures have a median error of at most {ERROR_LIMIT:.0%}"
+    return text
 
 
 def reproduce(
@@ -63,7 +68,7 @@ def reproduce(
     results = Results(rows, platforms)
     claims = judge(read_claims(), results)
     figures = draw_all(results, measured)
-    files = {"index.html": page(claims, figures, summary(claims), _platform_entries(platforms), bool(dataset))}
+    files = {"index.html": page(claims, figures, summary(claims, figures), _platform_entries(platforms), bool(dataset))}
     for figure in figures:
         files |= render(figure)
     files["claims.csv"] = _claims_csv(claims)

@@ -62,9 +62,10 @@ def random_access(platform: str, op: str, size: int, threads: int) -> Case:
     return case(platform, {"experiment": "random", "op": op, "size": size, "threads": threads})
 
 
-def sequential(platform: str, op: str, threads: int) -> Case:
-    """Accesses of 256 B, each after the one before."""
-    return case(platform, {"experiment": "stride", "op": op, "size": 256, "stride": 256, "threads": threads})
+def sequential(platform: str, op: str, threads: int, fence: int = 0) -> Case:
+    """Accesses of 256 B, each after the one before, with an sfence after each ``fence`` bytes (0 for none)."""
+    point = {"experiment": "stride", "op": op, "size": 256, "stride": 256, "threads": threads}
+    return case(platform, point | ({"fence": fence} if fence else {}))
 
 
 #: The operations that are drawn together, in the order of the study's figures.
@@ -79,9 +80,15 @@ LATENCY = {
     ]
 }  # fmt: skip
 
-#: Sequential accesses of 256 B against threads, by (platform, op).
+#: Sequential accesses of 256 B against threads, by (platform, op). Those that flush are fenced: the figure has 1.44
+#: GB/s a thread on DRAM and Optane alike, which the sweep shows with an sfence after each 256 B; without, it has 1.10.
 THREADS = {
-    (platform, op): Sweep({n: sequential(platform, op, n) for n in (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24)})
+    (platform, op): Sweep(
+        {
+            n: sequential(platform, op, n, fence=256 if op == "store+clwb" else 0)
+            for n in (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24)
+        }
+    )
     for platform in ("dram", "optane-ni", "optane")
     for op in OPS
 }
@@ -130,16 +137,17 @@ XPBUFFER = _sweep(
     lambda lines: {"experiment": "xpbuffer", "lines": lines},
 )
 
-#: Sequential writes, each made persistent by an sfence, against their size, by op: six threads, and one.
+#: Writes that an sfence makes persistent, against their size, by op: six threads on a DIMM each at random places, as
+#: the sweep has the values of the figure (alignment.csv), and the latency of one thread in sequence.
 PERSIST_BANDWIDTH = {
     op: _sweep(
         "optane",
         _doubling(64, 4 * KIB),
         lambda size, op=op: {
-            "experiment": "stride",
+            "experiment": "align",
             "op": op,
             "size": size,
-            "stride": size,
+            "binding": "own-dimm",
             "fence": size,
             "threads": 6,
         },
@@ -154,6 +162,9 @@ PERSIST_LATENCY = {
     )
     for op in ("ntstore", "store+clwb")
 }
+
+#: Time to move 64 B over the link of the slow DIMM of :data:`QUEUED`, in ns.
+SLOW_TRANSFER_NS = 200
 
 _WRITES = [*_doubling(64, 4 * KIB), 16 * KIB, 64 * KIB, 256 * KIB, *_doubling(MIB, 64 * MIB)]
 
@@ -171,21 +182,40 @@ SFENCE = {
     for when in ("during", "after")
 }  # fmt: skip
 
-#: Random accesses of 4 KiB, each thread on so many of the six DIMMs, by (op, threads).
+#: The threads with which contention at the memory controllers is shown, by op.
+SPREAD_THREADS = {"ntstore": 6, "load": 24}
+
+#: Random accesses against their size, each thread on so many of the six DIMMs, by (op, DIMMs).
 SPREAD = {
-    (op, threads): Sweep({
-        dimms: case("optane", {"experiment": "align", "op": op, "size": 4 * KIB, "binding": bound, "threads": threads})
-        for dimms, bound in [(1, "own-dimm"), (2, "own-pair"), (6, "own-all")]
-    })
-    for op, threads in [("ntstore", 6), ("load", 24)]
+    (op, dimms): _sweep(
+        "optane",
+        _doubling(64, 4 * KIB),
+        lambda size, op=op, bound=bound: {
+            "experiment": "align", "op": op, "size": size, "binding": bound, "threads": SPREAD_THREADS[op],
+            "fenced": False,
+        },
+    )
+    for op in SPREAD_THREADS
+    for dimms, bound in [(1, "own-dimm"), (2, "own-pair"), (6, "own-all")]
 }  # fmt: skip
+
+#: One timed write against its lines, to a DIMM so slow that what waits in front of its link shows; the reads that bring
+#: the lines into the cache before are slower still, so that the write finds the queue empty.
+QUEUED = Sweep({
+    lines: case(
+        "optane-ni",
+        {"experiment": "persist-latency", "op": "ntstore", "size": 64 * lines},
+        (f"optane.ddrt.write_transfer={SLOW_TRANSFER_NS}ns", "optane.media.read_latency=5us"),
+    )
+    for lines in range(1, 9)
+})  # fmt: skip
 
 
 def all_cases() -> list[Case]:
     """Every case of a reproduction, once, in a fixed order."""
     sweeps = [
         *THREADS.values(), *SIZES.values(), XPBUFFER, *PERSIST_BANDWIDTH.values(), *PERSIST_LATENCY.values(),
-        *SFENCE.values(), *SPREAD.values(),
+        *SFENCE.values(), *SPREAD.values(), QUEUED,
     ]  # fmt: skip
     single = [*LATENCY.values(), *PLATEAU.values(), *EWR_GRID.values(), *CACHED_STORES.values()]
     return list(dict.fromkeys(chain(single, *(sweep.cases.values() for sweep in sweeps))))

@@ -27,7 +27,7 @@ from xpline.sweeps import (
 WANTED = """lat-read-seq lat-read-rand lat-read-seq-dram lat-read-rand-dram lat-ntstore lat-clwb lat-ntstore-dram
 lat-clwb-dram lat-gap lat-gap-dram bw-ni-read bw-ni-write bw-ni-ratio bw-ni-peak-threads bw-dram-ratio bw-il-read
 bw-il-write bw-il-peak-threads-clwb bw-small-random bw-4k-dip bw-24k-peak ewr-64 ewr-256 ewr-8t ewr-noflush ewr-flush
-bw-8t xpbuffer flush-helps-above nt-lat-crossover nt-bw-crossover sfence-peak sfence-late imc-spread hc-idle
+bw-8t xpbuffer flush-helps-above nt-lat-crossover nt-bw-crossover sfence-peak sfence-late imc-spread imc-wpq hc-idle
 hc-4k-vs-256 sa-read-rand sa-read-seq sa-read-peak sa-write-peak sa-1t-store sa-1t-load sa-clwb"""
 
 

@@ -51,9 +51,23 @@ def planned(write_dataset, tmp_path, file, **row):
         ),
         (
             "alignment",
-            {"alloc_type": 0, "operation": "Load", "threads": 6, "version": "f1bdd37545518343"},
+            {"alloc_type": 0, "operation": "Load", "threads": 12, "version": "f1bdd37545518343"},
             "optane",
-            {"experiment": "align", "op": "load", "size": 256, "binding": "shared-all", "threads": 6, "fenced": True},
+            {"experiment": "align", "op": "load", "size": 256, "binding": "shared-all", "threads": 12, "fenced": True},
+        ),
+        (
+            "alignment",
+            {"alloc_type": 2, "operation": "NTStore", "threads": 6, "version": "f1bdd37545518343"},
+            "optane",
+            {
+                "experiment": "align",
+                "op": "ntstore",
+                "size": 256,
+                "binding": "own-dimm",
+                "threads": 6,
+                "fence": 256,
+                "fenced": False,
+            },
         ),
         (
             "bandwidth",

@@ -19,7 +19,7 @@ from xpline.sweeps import all_cases
 
 FIGURES = [
     "latency", "bandwidth-threads", "bandwidth-size", "ewr-bandwidth", "xpbuffer", "flush-instructions",
-    "sfence-interval",
+    "sfence-interval", "imc-contention",
 ]  # fmt: skip
 
 
@@ -67,11 +67,22 @@ def test_claims_are_judged_and_the_rest_is_named(outcome, out):
     assert judged["lat-read-seq"]["model"] == "92 ns"
     assert judged["lat-read-seq"]["status"] == "fails"
     assert judged["hc-idle-dram"]["status"] == "disputed"
-    assert judged["imc-wpq"]["status"] == "given"
+    assert judged["interleave"]["status"] == "given"
     assert judged["tail-rate"]["status"] == "not covered yet"
     counted = [row for row in judged.values() if row["status"] in ("holds", "fails")]
     holds = [row for row in counted if row["status"] == "holds"]
-    assert outcome.summary == f"{len(holds)} of {len(counted)} covered claims hold"
+    assert outcome.summary.startswith(f"{len(holds)} of {len(counted)} covered claims hold")
+
+
+def test_figures_that_are_off_are_counted_and_marked(outcome, out):
+    measured = [figure for figure in outcome.figures if figure.error is not None]
+    off = [figure.name for figure in measured if figure.is_off]
+    assert off  # the made-up model is nothing like the device
+    assert outcome.summary.endswith(
+        f"{len(measured) - len(off)} of {len(measured)} figures have a median error of at most 10%"
+    )
+    marked = re.findall(r'class="tile fails" href="#([a-z-]+)"', (out / "index.html").read_text())
+    assert marked == off
 
 
 def test_measured_points_stand_in_the_figures_with_their_error(outcome, out):
@@ -151,7 +162,8 @@ def test_the_command_prints_claims_and_a_summary(machine, dataset, tmp_path, cap
     code, printed, _ = run(capsys, "reproduce", "--out", tmp_path, "--dataset", dataset)
     assert code == 0  # claims that fail are shown, and are no error
     assert re.search(r"lat-read-seq .* 169.4 ns +92 ns +-45.7% +fails", printed)
-    assert re.search(r"\d+ of \d+ covered claims hold\n", printed)
+    assert re.search(r"\d+ of \d+ covered claims hold; \d of \d figures have a median error of at most 10%\n", printed)
+    assert re.search(r"Bandwidth against threads +\d+\.\d%, above 10%\n", printed)
     assert re.search(r"sfence interval +\d+\.\d%", printed)
 
 

@@ -55,7 +55,15 @@ impl Point {
                 Ok(())
             }
             Experiment::Flush(flush) => flush_sizes(flush),
-            Experiment::Align(align) => binding(align, platform),
+            Experiment::Align(align) => {
+                if align.fence != 0 {
+                    fence(align.fence, align.size)?;
+                    if align.fenced {
+                        return refuse("fenced", true, format!("needs fence = 0; found {}", align.fence));
+                    }
+                }
+                binding(align, platform)
+            }
             Experiment::Latency(latency) => match latency.op {
                 Op::Store => refuse(
                     "op",

@@ -63,13 +63,16 @@ pub struct Flush {
     pub threads: u32,
 }
 
-/// Bandwidth of random accesses of threads that may touch some of the DIMMs only.
+/// Bandwidth of random accesses of threads that may touch some of the DIMMs only, with an sfence, for loads an mfence,
+/// after each `fence` bytes of an access (0: none).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Align {
     pub op: Op,
     pub size: u64,
     pub binding: Binding,
+    #[serde(default)]
+    pub fence: u64,
     /// Whether each access ends in an mfence.
     #[serde(default)]
     pub fenced: bool,

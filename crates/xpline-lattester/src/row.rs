@@ -212,6 +212,7 @@ impl Settings {
                 op: Some(p.op),
                 size: Some(p.size),
                 binding: Some(p.binding),
+                fence: (p.fence > 0).then_some(p.fence),
                 fenced: Some(p.fenced),
                 ..settings
             },

@@ -100,6 +100,14 @@ fn values_that_do_not_go_together() {
             "clwb = 192: must divide fence = 256",
         ),
         (
+            r#"{"experiment": "align", "op": "ntstore", "size": 256, "binding": "own-all", "fence": 96, "threads": 1}"#,
+            "fence = 96: must be a multiple of 64 bytes (a cache line), such as 64 or 128",
+        ),
+        (
+            r#"{"experiment": "align", "op": "load", "size": 64, "binding": "own-all", "fence": 64, "fenced": true, "threads": 1}"#,
+            "fenced = true: needs fence = 0; found 64",
+        ),
+        (
             r#"{"experiment": "align", "op": "load", "size": 8192, "binding": "own-dimm", "threads": 6}"#,
             "size = 8192: must divide the 4096 B that lie on one DIMM (interleave.granularity)",
         ),

@@ -245,13 +245,18 @@ fn threads_touch_the_dimms_that_they_are_bound_to() {
 
 #[test]
 fn bound_accesses_may_end_in_a_fence() {
-    use OpKind::{Compute, Load, Mfence};
+    use OpKind::{Compute, Load, Mfence, NtStore, Sfence};
     for binding in ["own-all", "own-dimm"] {
         let json = format!(
             r#"{{"experiment": "align", "op": "load", "size": 128, "binding": "{binding}", "fenced": true, "threads": 1}}"#
         );
         let kinds: Vec<_> = ops(&json, 5).iter().map(|op| op.kind).collect();
         assert_eq!(kinds, [Compute, Load, Load, Mfence, Compute], "{binding}");
+        let json = json
+            .replace(r#""load""#, r#""ntstore""#)
+            .replace(r#""fenced": true"#, r#""fence": 64"#);
+        let kinds: Vec<_> = ops(&json, 5).iter().map(|op| op.kind).collect();
+        assert_eq!(kinds, [Compute, NtStore, Sfence, NtStore, Sfence], "{binding}");
     }
 }
 

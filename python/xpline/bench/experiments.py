@@ -89,6 +89,7 @@ def align(
     size: Numbers = 256,
     binding: Words = "own-all",
     threads: Numbers = 6,
+    fence: Numbers = 0,
     fenced: bool = False,
     **options: Unpack[Options],
 ) -> pl.DataFrame:
@@ -96,15 +97,18 @@ def align(
 
     ``binding`` says which: shared-all, own-all, own-dimm, shared-imc or own-pair over interleaved DIMMs,
     ni-shared-all or ni-own-dimm over DIMMs with an address range each. *own* gives each thread its own buffer; *dimm*
-    is one DIMM a thread, *imc* those of one memory controller, *pair* one on each controller. With ``fenced``, each
-    access ends in an mfence.
+    is one DIMM a thread, *imc* those of one memory controller, *pair* one on each controller. After each ``fence``
+    bytes of an access comes an sfence, or for loads an mfence; 0 is none. With ``fenced``, each access ends in an
+    mfence.
 
     >>> table = align("optane", binding=["own-all", "own-dimm"], size=4096, threads=6)
     >>> spread, bound = table["bandwidth_mib_s"]
     >>> bound > spread  # no two writers meet at a DIMM
     True
     """
-    return run_experiment(platform, options, "align", op=op, size=size, binding=binding, threads=threads, fenced=fenced)
+    return run_experiment(
+        platform, options, "align", op=op, size=size, binding=binding, fence=fence, threads=threads, fenced=fenced
+    )
 
 
 def latency(

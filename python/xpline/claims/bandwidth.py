@@ -19,7 +19,7 @@ from xpline.claims.rules import (
     steps_between,
     trend,
 )
-from xpline.sweeps import KIB, OPS, PLATEAU, SIZES, SPREAD, THREADS, Results
+from xpline.sweeps import KIB, OPS, PLATEAU, SIZES, SPREAD, SPREAD_THREADS, THREADS, Results
 
 _GIB = "GiB/s"
 
@@ -102,10 +102,10 @@ def _eight_over_one(results: Results) -> float:
 
 def _spread(results: Results) -> tuple[bool, str]:
     """Whether bandwidth falls from one DIMM a thread to two to six, for both operations, at an EWR above 0.9."""
-    curves = {op: results.curve(SPREAD[op, threads]) for op, threads in SPREAD}
-    falls = all(after < before for curve in curves.values() for before, after in pairwise(curve.values()))
-    ewr = min(results.curve(SPREAD["ntstore", 6], "ewr").values())
-    values = "; ".join(f"{op} {', '.join(f'{v:.1f}' for v in curve.values())}" for op, curve in curves.items())
+    curves = {op: [results.curve(SPREAD[op, dimms])[4 * KIB] for dimms in (1, 2, 6)] for op in SPREAD_THREADS}
+    falls = all(after < before for curve in curves.values() for before, after in pairwise(curve))
+    ewr = min(results.curve(SPREAD["ntstore", dimms], "ewr")[4 * KIB] for dimms in (1, 2, 6))
+    values = "; ".join(f"{op} {', '.join(f'{v:.1f}' for v in curve)}" for op, curve in curves.items())
     return falls and ewr >= 0.9, f"{values} GiB/s; EWR from {ewr:.2f}"
 
 

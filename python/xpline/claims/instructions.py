@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from xpline.claims.rules import given, last_where, step
-from xpline.sweeps import PERSIST_BANDWIDTH, PERSIST_LATENCY, SFENCE, Results
+from xpline.claims.rules import last_where, step
+from xpline.sweeps import PERSIST_BANDWIDTH, PERSIST_LATENCY, QUEUED, SFENCE, SLOW_TRANSFER_NS, Results
 
 #: A write loses bandwidth when it has a tenth less of it.
 _LOSS = 0.9
@@ -34,8 +34,12 @@ def _late_flush_is_no_loss(results: Results) -> int | None:
     return last_where({size: after[size] >= _LOSS * during[size] for size in during})
 
 
-def _queued(results: Results) -> str:
-    return f"{results.parameter('optane', 'imc.wpq_per_core')} lines of 64 B"
+def _queued(results: Results) -> int | None:
+    """The bytes that a slow DIMM does not hold up: another line costs less than half a transfer of its link."""
+    curve = results.curve(QUEUED, "latency_mean_ns")
+    quick = [lines for lines in curve if lines == 1 or curve[lines] - curve[lines - 1] < SLOW_TRANSFER_NS / 2]
+    waiting = [lines for lines in curve if lines not in quick]
+    return last_where({64 * lines: not waiting or lines < waiting[0] for lines in curve})
 
 
 COVERED = {
@@ -44,5 +48,9 @@ COVERED = {
     "nt-bw-crossover": step(_ntstore_is_not_highest, PERSIST_BANDWIDTH["ntstore"].steps),
     "sfence-peak": step(_best_interval, SFENCE["during"].steps),
     "sfence-late": step(_late_flush_is_no_loss, SFENCE["during"].steps),
-    "imc-wpq": given(_queued),
+    "imc-wpq": step(
+        _queued,
+        [64 * lines for lines in QUEUED.steps],
+        f"a write to a DIMM whose link takes {SLOW_TRANSFER_NS} ns a line",
+    ),
 }

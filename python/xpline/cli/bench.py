@@ -122,10 +122,13 @@ def align(
         ),
     ] = "own-all",
     threads: Threads = "6",
+    fence: Annotated[str, typer.Option(help="Bytes of an access from one sfence to the next; 0 for none.")] = "0",
     fenced: Annotated[bool, typer.Option("--fenced", help="End each access in an mfence.")] = False,
 ) -> Sweep:
     """Bandwidth of random accesses by threads bound to DIMMs."""
-    return Sweep("align", {"op": op, "size": size, "binding": binding, "threads": threads, "fenced": fenced})
+    return Sweep(
+        "align", {"op": op, "size": size, "binding": binding, "fence": fence, "threads": threads, "fenced": fenced}
+    )
 
 
 @experiment

@@ -18,7 +18,7 @@ from xpline.cli.options import Overrides, parse_overrides
 from xpline.cli.output import terminal
 from xpline.cli.progress import counting
 from xpline.cli.validate import platform_files
-from xpline.figures import Figure
+from xpline.figures import ERROR_LIMIT, Figure
 
 _MARKS = {"holds": "[green]holds[/]", "fails": "[red]fails[/]", "disputed": "disputed", "given": "given"}
 
@@ -70,5 +70,6 @@ def _figures(figures: Sequence[Figure]) -> Table:
     table.add_column("figure")
     table.add_column("median error", justify="right")
     for figure in figures:
-        table.add_row(figure.title, "no measured points" if figure.error is None else f"{figure.error:.1%}")
+        error = "no measured points" if figure.error is None else f"{figure.error:.1%}"
+        table.add_row(figure.title, f"[red]{error}, above {ERROR_LIMIT:.0%}[/]" if figure.is_off else error)
     return table

@@ -15,6 +15,10 @@ VL_VERSION = "v" + "_".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 COLUMNS = {"panel": pl.String, "series": pl.String, "x": pl.Float64, "y": pl.Float64, "source": pl.String}
 
 
+#: A figure whose median error is above this is flagged.
+ERROR_LIMIT = 0.10
+
+
 @dataclass(frozen=True)
 class Figure:
     """A chart with the data drawn in it (in long form, with ``source``) and words about it.
@@ -29,6 +33,11 @@ class Figure:
     chart: alt.TopLevelMixin
     data: pl.DataFrame
     error: float | None
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the model is further from the measurements than a figure should be."""
+        return self.error is not None and self.error > ERROR_LIMIT
 
 
 def points(panel: str, series: str, source: str, curve: dict[int, float]) -> pl.DataFrame:

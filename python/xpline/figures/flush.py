@@ -33,9 +33,10 @@ def draw(results: Results, measured: Measurements) -> Figure:
     return Figure(
         "flush-instructions",
         title,
-        "Sequential writes to six interleaved DIMMs, an sfence after each. Plain stores leave the write-back to the "
-        "caches, which scramble its order. store+clwb has to read a line before it writes it; ntstore does not, and "
-        "wins for all but the smallest writes.",
+        "Writes to six interleaved DIMMs, an sfence after each; for the bandwidth at random places, each thread on a "
+        "DIMM of its own, as the sweep that holds the measured values was run. Plain stores leave the write-back to "
+        "the caches, which scramble its order. store+clwb has to read a line before it writes it; ntstore does not, "
+        "and wins for all but the smallest writes.",
         style.finish(style.beside([panels[0].add_params(style.PICK), *panels[1:]]), title, legend_line("lines", error)),
         data,
         error,

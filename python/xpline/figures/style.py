@@ -15,8 +15,8 @@ COLOURS = {
     "store": "#CC79A7",
 }
 
-#: Two colours where series are not operations.
-PAIR = ("#0072B2", "#E69F00")
+#: Colours where series are not operations.
+OTHERS = ("#0072B2", "#E69F00", "#882255")
 
 WIDTH, HEIGHT = 290, 230
 
@@ -57,7 +57,7 @@ def quantity(title: str) -> alt.Y:
 
 def colour(series: Sequence[str], title: str | None = None) -> alt.Color:
     """The colour of each series, with a legend below the figure."""
-    known = [COLOURS[name] for name in series] if set(series) <= set(COLOURS) else list(PAIR[: len(series)])
+    known = [COLOURS[name] for name in series] if set(series) <= set(COLOURS) else list(OTHERS[: len(series)])
     scale = alt.Scale(domain=list(series), range=known)
     return alt.Color("series:N", scale=scale, legend=alt.Legend(title=title, orient="bottom", symbolType="stroke"))
 

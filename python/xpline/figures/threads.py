@@ -40,9 +40,9 @@ def draw(results: Results, measured: Measurements) -> Figure:
     return Figure(
         "bandwidth-threads",
         title,
-        "Sequential accesses of 256 B. DRAM scales until its channels are full. One Optane DIMM peaks with one to four "
-        "threads and slows down with more, as writers push each other's lines out of its 16 KiB buffer; interleaving "
-        "moves the peaks out. The vertical scales differ.",
+        "Sequential accesses of 256 B, those that flush with an sfence after each. DRAM scales until its channels are "
+        "full. One Optane DIMM peaks with one to four threads and slows down with more, as writers push each other's "
+        "lines out of its 16 KiB buffer; interleaving moves the peaks out. The vertical scales differ.",
         style.finish(style.beside([panels[0].add_params(style.PICK), *panels[1:]]), title, legend_line("lines", error)),
         data,
         error,

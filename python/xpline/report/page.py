@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from xpline import __version__
 from xpline.claims import Judged
-from xpline.figures import Figure
+from xpline.figures import ERROR_LIMIT, Figure
 from xpline.figures.figure import VL_VERSION
 from xpline.platform import Entry
 
@@ -42,6 +42,7 @@ def page(
         not_covered=sources,
         platforms={name: _sections(entries) for name, entries in platforms.items()},
         measured=measured,
+        limit=ERROR_LIMIT,
     )
 
 

@@ -112,12 +112,17 @@ fn bound(platform: &Platform, align: &Align, thread: u32, rng: Rng) -> Stream {
         op,
         size,
         binding,
+        fence,
         fenced,
         ..
     } = align;
     if let Some(placement) = placement(platform, align, thread) {
         let accesses = Accesses::new(Placed::new(placement, size, rng), op, size, &platform.core);
-        return Stream::Align(if fenced { accesses.one_at_a_time() } else { accesses });
+        return Stream::Align(if fenced {
+            accesses.one_at_a_time()
+        } else {
+            accesses.fenced_each(fence)
+        });
     }
     let (base, bytes) = if binding == Binding::SharedAll {
         (0, SHARED)
@@ -125,7 +130,11 @@ fn bound(platform: &Platform, align: &Align, thread: u32, rng: Rng) -> Stream {
         (u64::from(thread) * REGION, REGION)
     };
     let accesses = Accesses::new(Random::new(base, bytes, size, rng), op, size, &platform.core);
-    Stream::Random(if fenced { accesses.one_at_a_time() } else { accesses })
+    Stream::Random(if fenced {
+        accesses.one_at_a_time()
+    } else {
+        accesses.fenced_each(fence)
+    })
 }
 
 /// Bytes of the lines that the half-line rounds write.
