@@ -25,6 +25,14 @@ def test_polars_and_altair_wait_until_they_are_needed(code):
     assert not modules & {"polars", "altair", "vl_convert", "jinja2", "pydantic"}
 
 
+def test_a_replay_loads_next_to_nothing(tmp_path):
+    path = tmp_path / "t"
+    path.write_text("LD 0x40\n")
+    modules = loaded_by(f"from xpline.cli import main; main(['replay', {str(path)!r}])")
+    assert "xpline.cli.replay" in modules
+    assert not modules & {"polars", "altair", "pydantic", "rich", "tempfile"}
+
+
 def test_bench_is_there_all_the_same():
     assert "polars" in loaded_by("import xpline; xpline.bench.run")
     with pytest.raises(AttributeError, match="no attribute 'sofa'"):
