@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -248,3 +249,18 @@ def test_the_command_refuses_bad_input_and_says_how_to_go_on(analytic, directory
     assert run([*arguments, "--parameters", both, "--folds", 2]) == 130
     assert "run the same command again" in capsys.readouterr().err
     assert not (tmp_path / "new.toml").exists()
+
+
+def test_the_best_of_all_searches_is_written(analytic, directory, both, tmp_path, monkeypatch):
+    from xpline.fit import run as module
+
+    def lost(parameters, start, deviations, budget):
+        found = search(parameters, start, deviations, budget)
+        calls.append(found)
+        return replace(found, values=start) if len(calls) == 1 else found
+
+    calls, search = [], module.search
+    monkeypatch.setattr(module, "search", lost)
+    outcome = fit(directory, ["optane-ni"], tmp_path / "new.toml", parameters=both, folds=2)
+    assert outcome.parameters[0].after in outcome.parameters[0].without_fold
+    assert outcome.misfit_after < outcome.misfit_before

@@ -102,7 +102,7 @@ def _errors(outcome: package.Outcome) -> Table:
     table.add_section()
     sides = (outcome.before, outcome.fitted, outcome.left_out)
     table.add_row("all folds", str(outcome.before.n), *map(_cell, sides), f"{outcome.ratio.mean:.3f}", style="bold")
-    table.add_row("fit to all", str(outcome.before.n), *map(_cell, (outcome.before, outcome.after)))
+    table.add_row("as written", str(outcome.before.n), *map(_cell, (outcome.before, outcome.after)))
     table.caption = "errors: median, mean, 90th percentile; mean of EWR"
     return table
 

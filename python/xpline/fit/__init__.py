@@ -9,8 +9,8 @@ How it goes:
    (:mod:`~xpline.fit.targets`).
 2. For the whole sample, and for the sample without each fold in turn, a robust least-squares search moves the values
    within their bounds (:mod:`~xpline.fit.search`, :mod:`~xpline.fit.objective`).
-3. The values from the whole sample go into platform files (:mod:`~xpline.fit.write`); the searches without a fold tell
-   the error on what a fit has not seen (:mod:`~xpline.fit.outcome`).
+3. The values, of all searches, that fit the whole sample best go into platform files (:mod:`~xpline.fit.write`); the
+   searches without a fold tell the error on what a fit has not seen (:mod:`~xpline.fit.outcome`).
 """
 
 from xpline.fit.outcome import Outcome

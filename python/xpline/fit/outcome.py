@@ -85,7 +85,7 @@ class Outcome:
     parameters: list[Fitted]
     #: Configurations that could tell, and how many of them were sampled.
     available: int
-    #: Errors of the sample before and after the fit to all of it, and the misfit that was made small.
+    #: Errors of the sample before, and with the values written, and the misfit that was made small.
     before: Errors
     after: Errors
     misfit_before: float

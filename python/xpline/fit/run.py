@@ -69,7 +69,7 @@ def fit(
         result = account.outcome(
             found, dataset=Path(directory).resolve().name, platform=group.base.file, files=list(files.values())
         )
-    command = _command(result.dataset, platforms, out, only, parameters, sample, seed, budget)
+    command = _command(result.dataset, platforms, out, only, parameters, sample, folds, seed, budget)
     values = {
         one.key: write.Value(
             one.after, f"fit: {one.before} before, {one.low} to {one.high} allowed; {result.dataset}; {command}"
@@ -102,7 +102,11 @@ class _Account:
     def outcome(self, found: Sequence[Found], dataset: str, platform: str, files: list[Path]) -> outcome.Outcome:
         """The account of the fit to all targets, the first of ``found``, and of those without a fold each."""
         plan, objective = self._plan, self._objective
-        before, after, *without = self._simulator.predict([({}, plan.targets), *self._at(found)])
+        before, *all_found = self._simulator.predict([({}, plan.targets), *self._at(found)])
+        # A search ends in the nearest minimum; one without a fold may have come by a deeper one.
+        misfits = [misfit(objective.deviations(one)) for one in all_found]
+        best = misfits.index(min(misfits))
+        after, without = all_found[best], all_found[1:]
         fold_of = np.array(plan.folds)
         bandwidth, ewr = (
             outcome.Sides(fold_of, measure(before), np.array([measure(one) for one in without]))
@@ -112,12 +116,12 @@ class _Account:
             dataset=dataset,
             platform=platform,
             files=files,
-            parameters=self._parameters(found, after),
+            parameters=self._parameters(found[best].values, found[1:], after),
             available=plan.available,
             before=outcome.errors(bandwidth.before, ewr.before),
             after=outcome.errors(objective.errors(after), objective.ewr_errors(after)),
             misfit_before=misfit(objective.deviations(before)),
-            misfit_after=misfit(objective.deviations(after)),
+            misfit_after=misfits[best],
             folds=[outcome.fold(fold_of == fold, fold, bandwidth, ewr) for fold in range(len(without))],
             fitted=outcome.errors(bandwidth.fitted, ewr.fitted),
             left_out=outcome.errors(bandwidth.left_out, ewr.left_out),
@@ -127,9 +131,8 @@ class _Account:
             notes=plan.notes,
         )
 
-    def _parameters(self, found: Sequence[Found], here: Predicted) -> list[outcome.Fitted]:
+    def _parameters(self, best: Vector, without: Sequence[Found], here: Predicted) -> list[outcome.Fitted]:
         plan = self._plan
-        best = found[0].values
         moved = probes(plan.parameters, best)
         requests = [(self._values(values), plan.told(one)) for values, one in zip(moved, plan.parameters, strict=True)]
         fitted = []
@@ -145,7 +148,7 @@ class _Account:
                     high=parameter.text(parameter.high),
                     at_bound=not _AT_BOUND < parameter.position(best[i]) < 1 - _AT_BOUND,
                     sensitivity=float(change / relative) if relative else None,
-                    without_fold=[parameter.text(one.values[i]) for one in found[1:]],
+                    without_fold=[parameter.text(one.values[i]) for one in without],
                 )
             )
         return fitted
@@ -191,6 +194,7 @@ def _command(
     only: Sequence[str],
     parameters: str | Path | None,
     sample: int,
+    folds: int,
     seed: int,
     budget: int,
 ) -> str:
@@ -199,5 +203,7 @@ def _command(
     for option, values in (("--platform", platforms), ("--only", only)):
         words += [word for value in values for word in (option, value)]
     words += ["--parameters", str(parameters)] if parameters else []
-    words += ["--sample", str(sample), "--seed", str(seed), "--budget", str(budget), "--out", out.name]
+    numbers = {"--sample": sample, "--folds": folds, "--seed": seed, "--budget": budget}
+    words += [word for option, number in numbers.items() for word in (option, str(number))]
+    words += ["--out", out.name]
     return shlex.join(words)
