@@ -292,7 +292,8 @@ proptest! {
         prop_assert!(unaligned <= row.records, "64 B lie on two lines at most");
         prop_assert_eq!(row.reads == 0, reads == 0);
         prop_assert_eq!(row.requests, row.reads + row.writes);
-        prop_assert!(row.time_ns > 0.0);
+        // An empty queue takes a write at once.
+        prop_assert!(row.time_ns > 0.0 || (level == "memory" && reads == 0));
         if level == "memory" {
             prop_assert_eq!(row.imc_read_bytes, row.reads * 64);
             prop_assert_eq!(row.imc_written_bytes, row.writes * 64);
