@@ -18,7 +18,7 @@ from xpline.platform import Platform
 Row = dict[str, Any]
 
 #: The platforms that cases name.
-NAMES = ("optane", "optane-ni", "dram")
+NAMES = ("optane", "optane-ni", "dram", "optane-ni-sec23")
 
 
 @dataclass(frozen=True, order=True)

@@ -51,17 +51,19 @@ def reproduce(
     out: str | Path,
     *,
     dataset: str | Path | None = None,
+    internals: str | Path | None = None,
     platforms: Platforms | None = None,
     jobs: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Reproduction:
     """Run what the claims and figures need, judge, draw, and write ``index.html`` and its files to ``out``.
 
-    With ``dataset`` the measured points are drawn in the figures. Every file is made before the first is put in
-    place, and each is put in place whole. ``on_progress`` is told how many points are done, of how many.
+    With ``dataset`` the measured points are drawn in the figures, with ``internals`` those of the DIMM's inside. Every
+    file is made before the first is put in place, and each is put in place whole. ``on_progress`` is told how many
+    points are done, of how many.
     """
     out = Path(out)
-    measured = Measurements(dataset)
+    measured = Measurements(dataset, internals)
     platforms = platforms or Platforms()
     make_folder(out)
     rows = _run(all_cases(), platforms, jobs, on_progress)

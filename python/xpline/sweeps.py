@@ -211,11 +211,81 @@ QUEUED = Sweep({
 })  # fmt: skip
 
 
+#: The DIMM that others took apart, in `internals`.
+TAKEN_APART = "optane-ni-sec23"
+
+#: Regions of a pointer chase: finer above each buffer.
+_REGIONS = (*_doubling(64, 8 * KIB), *range(16 * KIB, 64 * KIB, 4 * KIB), *_doubling(64 * KIB, 2 * MIB),
+            *range(4 * MIB, 68 * MIB, 4 * MIB))  # fmt: skip
+
+
+def _chase(region: int, mask: int = 0) -> dict[str, Any]:
+    return {"experiment": "chase", "region": region, "mask": mask}
+
+
+#: Latency of loads that wait for each other, against the region.
+CHASE = _sweep(TAKEN_APART, _REGIONS, _chase)
+
+#: Address bits that are kept 0, by name, as in the columns of the measurements.
+MASKS = {
+    name: sum(1 << bit for bit in bits)
+    for name, bits in {
+        "none": (), "12": (12,), "13": (13,), "14": (14,), "19": (19,), "20": (20,), "12-13": (12, 13),
+        "12-14": (12, 13, 14),
+    }.items()
+}  # fmt: skip
+
+#: The same round the size of the table's cache, with address bits kept 0.
+CHASE_MASKED = {
+    name: _sweep(
+        TAKEN_APART,
+        (MIB, 2 * MIB, 2304 * KIB, 3 * MIB, *range(4 * MIB, 36 * MIB, 4 * MIB)),
+        lambda region, mask=mask: _chase(region, mask),
+    )
+    for name, mask in MASKS.items()
+}
+
+#: Share of lines that a buffer gave up when they are read again, against the lines, by (buffer, order).
+REPLACEMENT = {
+    (buffer, order): _sweep(
+        TAKEN_APART,
+        range(1, last + 1),
+        lambda lines, buffer=buffer, order=order: {
+            "experiment": "replacement", "buffer": buffer, "order": order, "lines": lines, "max_requests": 24_000,
+        },
+    )
+    for buffer, last in (("xpbuffer", 128), ("ait", 38))
+    for order in ("same", "reverse", "random")
+}  # fmt: skip
+
+#: Writes to one place: of a whole line at once, and of 64 B in turn.
+WEAR = {
+    256: case(TAKEN_APART, {"experiment": "wear", "op": "ntstore", "size": 256}),
+    64: case(TAKEN_APART, {"experiment": "tail", "op": "ntstore", "region": 256}),
+}
+
+#: 64 B writes round a hot spot, against its size, by platform.
+TAIL = {
+    platform: _sweep(
+        platform,
+        [256 * 4**step for step in range(10)],
+        lambda region: {"experiment": "tail", "op": "ntstore", "region": region},
+    )
+    for platform in ("optane", "dram")
+}
+
+
+def internals_cases() -> list[Case]:
+    """The cases that show what is inside of a DIMM."""
+    sweeps = [CHASE, *CHASE_MASKED.values(), *REPLACEMENT.values()]
+    return [*WEAR.values(), *chain.from_iterable(sweep.cases.values() for sweep in sweeps)]
+
+
 def all_cases() -> list[Case]:
     """Every case of a reproduction, once, in a fixed order."""
     sweeps = [
         *THREADS.values(), *SIZES.values(), XPBUFFER, *PERSIST_BANDWIDTH.values(), *PERSIST_LATENCY.values(),
-        *SFENCE.values(), *SPREAD.values(), QUEUED,
+        *SFENCE.values(), *SPREAD.values(), QUEUED, *TAIL.values(),
     ]  # fmt: skip
-    single = [*LATENCY.values(), *PLATEAU.values(), *EWR_GRID.values(), *CACHED_STORES.values()]
+    single = [*LATENCY.values(), *PLATEAU.values(), *EWR_GRID.values(), *CACHED_STORES.values(), *internals_cases()]
     return list(dict.fromkeys(chain(single, *(sweep.cases.values() for sweep in sweeps))))

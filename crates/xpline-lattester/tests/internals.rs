@@ -46,9 +46,9 @@ fn miss_ratio(platform: &Platform, buffer: &str, order: &str, lines: u64) -> f64
 
 #[test]
 fn a_chase_waits_for_each_load_and_flushes_its_line() {
-    let ops = ops(r#"{"experiment": "chase", "region": 64}"#, 6);
+    let ops = ops(r#"{"experiment": "chase", "region": 64}"#, 7);
     use OpKind::{ClflushOpt, Load, Mfence, Stamp};
-    assert_eq!(kinds(&ops), [Stamp, Load, ClflushOpt, Mfence, Stamp, Stamp]);
+    assert_eq!(kinds(&ops), [Stamp, Load, Mfence, ClflushOpt, Mfence, Stamp, Stamp]);
     assert!(ops.iter().all(|op| op.addr == 0), "the region is one line");
 }
 

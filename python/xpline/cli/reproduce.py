@@ -28,6 +28,13 @@ def reproduce(
         Path | None,
         typer.Option(help="Measurements to draw in the figures: a clone of github.com/NVSL/OptaneStudy."),
     ] = None,
+    internals: Annotated[
+        Path | None,
+        typer.Option(
+            help="Measurements of a DIMM's inside to draw: report/results_csv of "
+            "github.com/Systems-ShiftLab/optane_sec23_ae."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the page and its files.")] = Path("build/reproduce"),
     set: Overrides = [],  # noqa: B006 (typer reads it)
     platform: Annotated[
@@ -41,12 +48,14 @@ def reproduce(
     """
     platforms = Platforms(parse_overrides(set), platform_files(platform))
     with counting("reproduce") as on_progress:
-        outcome = package.reproduce(out, dataset=dataset, platforms=platforms, jobs=jobs, on_progress=on_progress)
+        outcome = package.reproduce(
+            out, dataset=dataset, internals=internals, platforms=platforms, jobs=jobs, on_progress=on_progress
+        )
     console = Console(width=None if terminal.is_terminal else 200, highlight=False)
     console.print(_claims(outcome.claims))
     rest = [one.claim.id for one in outcome.claims if one.status == "not covered yet"]
     console.print(f"\nnot covered yet ({len(rest)}): {', '.join(rest)}")
-    if dataset:
+    if dataset or internals:
         console.print("\n", _figures(outcome.figures), sep="")
     console.print(f"\n[bold]{outcome.summary}[/]")
     console.print(f"page: {escape(str(outcome.index))}", soft_wrap=True)

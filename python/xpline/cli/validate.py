@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
+from xpline import internals
 from xpline import validate as package
 from xpline.cases import Platforms
 from xpline.cli import error_tables
@@ -24,7 +26,11 @@ from xpline.validate.worst import WORST
 
 def validate(
     dataset: Annotated[
-        Path, typer.Option(help="Folder with data/*.csv: a clone of github.com/NVSL/OptaneStudy, or a part of it.")
+        Path,
+        typer.Option(
+            help="Folder with data/*.csv: a clone of github.com/NVSL/OptaneStudy, or a part of it. Or "
+            "report/results_csv of github.com/Systems-ShiftLab/optane_sec23_ae: then the inside of a DIMM is validated."
+        ),
     ],
     predictions: Annotated[
         Path | None,
@@ -66,6 +72,9 @@ def validate(
     medians over its repeats, beyond what the instrument resolves.
     """
     platforms = Platforms(parse_overrides(set), platform_files(platform))
+    if internals.is_internals(dataset):
+        _validate_internals(dataset, platforms, jobs)
+        return
     conditions = [condition for text in only for condition in text.split(",")]
     try:
         with counting("validate") as on_progress:
@@ -101,6 +110,20 @@ def validate(
 
         console.print(f"page: {escape(str(write_account(outcome, out)))}", soft_wrap=True)
     _remarks(outcome, predictions)
+
+
+def _validate_internals(dataset: Path, platforms: Platforms, jobs: int | None) -> None:
+    """Print the inside of a DIMM as modelled beside what was measured."""
+    with counting("internals") as on_progress:
+        found = internals.validate(dataset, platforms=platforms, jobs=jobs, on_progress=on_progress)
+    shown = Table(box=None, pad_edge=False)
+    for heading in ("quantity", "measured", "model", "error", "near enough"):
+        shown.add_column(heading, justify="left" if heading in ("quantity", "near enough") else "right")
+    for one in found:
+        verdict = "[green]yes[/]" if one.holds else "[red]no[/]"
+        shown.add_row(one.quantity, one.measured, one.model, one.error, verdict)
+    Console(width=None if terminal.is_terminal else 200, highlight=False).print(shown)
+    terminal.print(f"{sum(one.holds for one in found)} of {len(found)} quantities are near enough")
 
 
 def platform_files(texts: Sequence[str]) -> dict[str, str]:

@@ -8,14 +8,17 @@ import polars as pl
 
 from xpline import dataset
 from xpline.cases import Case
+from xpline.internals import Internals
 from xpline.sweeps import KIB, Sweep
 
 
 class Measurements:
     """What a data set knows about the figures; without one, or without a file of it, every answer is empty."""
 
-    def __init__(self, directory: str | Path | None = None) -> None:
+    def __init__(self, directory: str | Path | None = None, internals: str | Path | None = None) -> None:
         self._directory = directory
+        #: What was measured inside of a DIMM.
+        self.internals = Internals(internals)
         self._medians = dataset.medians(dataset.read_tables(directory)) if directory else {}
 
     def graph(self, name: str, columns: list[str]) -> pl.DataFrame:

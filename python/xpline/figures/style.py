@@ -16,7 +16,7 @@ COLOURS = {
 }
 
 #: Colours where series are not operations.
-OTHERS = ("#0072B2", "#E69F00", "#882255")
+OTHERS = ("#0072B2", "#E69F00", "#882255", "#009E73")
 
 WIDTH, HEIGHT = 290, 230
 
@@ -53,6 +53,12 @@ def count_axis(title: str, last: int, every: int) -> alt.X:
 def quantity(title: str) -> alt.Y:
     """A linear axis from zero to a labelled end."""
     return alt.Y("y:Q", scale=alt.Scale(zero=True, nice=TICKS), axis=alt.Axis(title=title, tickCount=TICKS))
+
+
+def magnitude(title: str, first: float, last: float) -> alt.Y:
+    """A logarithmic axis, labelled at powers of ten."""
+    scale = alt.Scale(type="log", domain=[first, last], nice=False)
+    return alt.Y("y:Q", scale=scale, axis=alt.Axis(title=title, tickCount=TICKS, format="~g"))
 
 
 def colour(series: Sequence[str], title: str | None = None) -> alt.Color:

@@ -14,7 +14,8 @@ const REFERENCE: usize = 3;
 ///
 /// A probe cannot see a hit, only how long a load took. So each round begins with loads whose fate is known: a line of a
 /// page not seen before, another line of the page, and that one again. The first misses the table's cache and the buffer, the second the
-/// buffer, the third nothing; half way between two of them lies what tells a miss from a hit.
+/// buffer, the third nothing; half way between two of them lies what tells a miss from a hit. Loads of some pages follow at random, so
+/// that a set of the table is found in any state, as other traffic leaves it.
 #[derive(Clone, Debug)]
 pub struct Probes {
     buffer: Buffer,
@@ -23,8 +24,9 @@ pub struct Probes {
     geometry: Geometry,
     rng: Rng,
     rounds: u64,
-    /// Addresses of the present round, in order.
+    /// Addresses of the present round, in order, and how many of them come before those that are read again.
     round: Vec<u64>,
+    probed_from: usize,
     at: usize,
     step: Step,
     started: Option<Time>,
@@ -33,12 +35,13 @@ pub struct Probes {
     samples: Vec<Time>,
 }
 
-/// Bytes of a line and of a page, and pages from one to the next of the same set.
+/// Bytes of a line and of a page, sets of the table's cache (pages from one to the next of the same), and ways of each.
 #[derive(Clone, Copy, Debug)]
 struct Geometry {
     line: u64,
     page: u64,
     sets: u64,
+    ways: u64,
 }
 
 /// What the probes of all rounds came to.
@@ -63,6 +66,7 @@ impl Probes {
             line: optane.xpbuffer.line,
             page: optane.ait.page,
             sets: optane.ait.cache / optane.ait.page / u64::from(optane.ait.ways),
+            ways: optane.ait.ways.into(),
         };
         let mut probes = Self {
             buffer: run.buffer,
@@ -72,6 +76,7 @@ impl Probes {
             rng,
             rounds: 0,
             round: Vec::new(),
+            probed_from: 0,
             at: 0,
             step: Step::Start,
             started: None,
@@ -83,7 +88,7 @@ impl Probes {
         probes
     }
 
-    /// Loads of a round.
+    /// Loads of a round, but for those at random.
     pub const fn loads(lines: u64) -> u64 {
         REFERENCE as u64 + 2 * lines
     }
@@ -135,7 +140,7 @@ impl Probes {
         let latency = now - started;
         if self.at < REFERENCE {
             self.reference[self.at] = latency;
-        } else if self.at >= REFERENCE + self.lines as usize {
+        } else if self.at >= self.probed_from {
             self.found.probed += 1;
             self.found.missed += u64::from(latency > self.threshold());
             self.samples.push(latency);
@@ -154,11 +159,17 @@ impl Probes {
     fn begin_round(&mut self) {
         self.at = 0;
         self.round.clear();
-        let Geometry { line, sets, .. } = self.geometry;
-        // The upper half of the region is for reference pages, in a set that the probes leave alone.
+        let Geometry { line, sets, ways, page } = self.geometry;
+        // The upper half of the region is for lines that are not probed; the reference page is in a set that the probes leave alone.
         let set = self.rng.below(sets);
         let unseen = REGION / 2 + self.nth_page(self.rounds, (set + sets / 2) % sets);
         self.round.extend([unseen, unseen + line, unseen + line]);
+        if self.buffer == Buffer::Ait {
+            for _ in 0..self.rng.below(4 * ways) {
+                let (nth, offset) = (self.rng.below(2 * ways), self.rng.below(page / line) * line);
+                self.round.push(REGION / 2 + self.nth_page(nth, set) + offset);
+            }
+        }
         let first = self.rounds * self.lines;
         self.rounds += 1;
         let mut places: Vec<u64> = (first..first + self.lines)
@@ -168,6 +179,7 @@ impl Probes {
             })
             .collect();
         self.round.extend(&places);
+        self.probed_from = self.round.len();
         match self.order {
             Order::Same => {}
             Order::Reverse => places.reverse(),

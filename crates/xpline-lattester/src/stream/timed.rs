@@ -36,6 +36,7 @@ enum Step {
     PreloadFence,
     Start,
     Access(u64),
+    Loaded(u64),
     Flush(u64),
     Fence,
     Stop,
@@ -58,7 +59,8 @@ impl<W: Walk> Timed<W> {
         Self::new(walk, op, size, LINE as u32, OpKind::Sfence, false, false)
     }
 
-    /// Loads of a line that wait for each other, as those of a pointer chase do. Each line is flushed before the next is loaded.
+    /// Loads of a line that wait for each other, as those of a pointer chase do. Each line is flushed once it is there, and
+    /// before the next is loaded.
     pub fn chase(walk: W) -> Self {
         let load = point::Op::Load;
         Self::new(walk, load, LINE, LINE as u32, OpKind::Mfence, false, true)
@@ -114,13 +116,21 @@ impl<W: Walk> Timed<W> {
             Step::Access(done) => {
                 let address = self.walk.address(done);
                 let (kind, flush) = match self.op {
-                    point::Op::Load => (OpKind::Load, self.evict),
+                    point::Op::Load if self.evict => {
+                        self.step = Step::Loaded(done);
+                        return Op::new(OpKind::Load, address, self.grain);
+                    }
+                    point::Op::Load => (OpKind::Load, false),
                     point::Op::NtStore => (OpKind::NtStore, false),
                     point::Op::Store => (OpKind::Store, false),
                     point::Op::StoreClwb => (OpKind::Store, true),
                 };
                 self.step = if flush { Step::Flush(done) } else { self.after(done) };
                 Op::new(kind, address, self.grain)
+            }
+            Step::Loaded(done) => {
+                self.step = Step::Flush(done);
+                fence(OpKind::Mfence)
             }
             Step::Flush(done) => {
                 self.step = self.after(done);
