@@ -110,6 +110,12 @@ class FakeMachine(FakeModel):
             "imc_written_bytes": 64,
             "latency_mean_ns": 60.0 + size / 8,
             "latency_std_ns": 5.0,
+            **dict.fromkeys(("latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns"), 100.0),
+            "latency_max_ns": 40_000.0,
+            "stall_share": 1 / point.get("region", 1),
+            "stall_ns": 40_000.0,
+            "stall_interval": 9000,
+            "miss_ratio": max(0.0, 1 - 64 / point.get("lines", 1)),
         }
 
 

@@ -55,10 +55,10 @@ def quantity(title: str) -> alt.Y:
     return alt.Y("y:Q", scale=alt.Scale(zero=True, nice=TICKS), axis=alt.Axis(title=title, tickCount=TICKS))
 
 
-def magnitude(title: str, first: float, last: float) -> alt.Y:
-    """A logarithmic axis, labelled at powers of ten."""
-    scale = alt.Scale(type="log", domain=[first, last], nice=False)
-    return alt.Y("y:Q", scale=scale, axis=alt.Axis(title=title, tickCount=TICKS, format="~g"))
+def magnitude(title: str, *values: float) -> alt.Y:
+    """A logarithmic axis from the first to the last of the values that it is labelled at."""
+    scale = alt.Scale(type="log", domain=[values[0], values[-1]], nice=False)
+    return alt.Y("y:Q", scale=scale, axis=alt.Axis(title=title, values=list(values), format="~g"))
 
 
 def colour(series: Sequence[str], title: str | None = None) -> alt.Color:
