@@ -249,12 +249,12 @@ CHASE_MASKED = {
 REPLACEMENT = {
     (buffer, order): _sweep(
         TAKEN_APART,
-        range(1, last + 1),
+        probed,
         lambda lines, buffer=buffer, order=order: {
             "experiment": "replacement", "buffer": buffer, "order": order, "lines": lines, "max_requests": 24_000,
         },
     )
-    for buffer, last in (("xpbuffer", 128), ("ait", 38))
+    for buffer, probed in (("xpbuffer", (*range(4, 60, 4), *range(60, 129))), ("ait", range(1, 39)))
     for order in ("same", "reverse", "random")
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ from xpline.sweeps import all_cases
 
 FIGURES = [
     "latency", "bandwidth-threads", "bandwidth-size", "ewr-bandwidth", "xpbuffer", "flush-instructions",
-    "sfence-interval", "imc-contention",
+    "sfence-interval", "imc-contention", "tail-latency", "latency-region", "replacement",
 ]  # fmt: skip
 
 
@@ -68,7 +68,8 @@ def test_claims_are_judged_and_the_rest_is_named(outcome, out):
     assert judged["lat-read-seq"]["status"] == "fails"
     assert judged["hc-idle-dram"]["status"] == "disputed"
     assert judged["interleave"]["status"] == "given"
-    assert judged["tail-rate"]["status"] == "not covered yet"
+    assert judged["tail-max"]["model"] == "40000 ns"
+    assert judged["numa-read-seq"]["status"] == "not covered yet"
     counted = [row for row in judged.values() if row["status"] in ("holds", "fails")]
     holds = [row for row in counted if row["status"] == "holds"]
     assert outcome.summary.startswith(f"{len(holds)} of {len(counted)} covered claims hold")

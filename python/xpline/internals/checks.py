@@ -110,7 +110,7 @@ def _wear(results: Results, data: Internals) -> Iterator[Check]:
 
 def _both(results: Results, sweep: Sweep, column: str, measured: dict[int, float]) -> dict[int, float]:
     """The model's curve at the steps that were measured too."""
-    return {step: value for step, value in results.curve(sweep, column).items() if step in measured}
+    return {step: results.value(case, column) for step, case in sweep.cases.items() if step in measured}
 
 
 def _knee(quantity: str, measured: dict[int, float], model: dict[int, float], start: int) -> Check:
