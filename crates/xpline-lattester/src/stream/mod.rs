@@ -68,13 +68,13 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
             Stream::Random(Accesses::new(walk, op, size, core))
         }
         Experiment::Stride(run) => {
-            let walk = Stride::new(base, run.size, run.stride, rng);
+            let walk = Stride::new(base, run.size, run.stride);
             Stream::Stride(Accesses::new(walk, run.op, run.size, core).fenced_each(run.fence))
         }
         Experiment::Align(align) => bound(platform, align, thread, rng),
         Experiment::Flush(flush) => match flush.pattern {
             Pattern::Sequential => {
-                let walk = Stride::new(base, flush.size, flush.size, rng);
+                let walk = Stride::new(base, flush.size, flush.size);
                 Stream::FlushSequential(Flushing::new(walk, flush, core))
             }
             Pattern::Random => {
@@ -83,11 +83,11 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
             }
         },
         &Experiment::Latency(point::Latency { op, pattern }) => match pattern {
-            Pattern::Sequential => Stream::TimedSequential(Timed::single(Stride::new(base, LINE, LINE, rng), op)),
+            Pattern::Sequential => Stream::TimedSequential(Timed::single(Stride::new(base, LINE, LINE), op)),
             Pattern::Random => Stream::TimedRandom(Timed::single(Random::new(base, REGION, LINE, rng), op)),
         },
         &Experiment::PersistLatency(point::PersistLatency { op, size }) => {
-            Stream::TimedSequential(Timed::persist(Stride::new(base, size, size, rng), op, size))
+            Stream::TimedSequential(Timed::persist(Stride::new(base, size, size), op, size))
         }
         Experiment::XpBuffer(xpbuffer) => Stream::XpBuffer(Rounds::new(xpbuffer.lines, line_bytes(platform))),
         &Experiment::Chase(point::Chase { region, mask }) => {

@@ -14,7 +14,9 @@ pub struct Media {
     write_busy: Time,
     /// What one 64 B read takes from the write port (power and command slots are shared).
     read_cost_on_writes: Time,
-    page_shift: u32,
+    /// Lines of a span, and spans of a period, as powers of two: see the platform's `bank_span` and `bank_period`.
+    span_shift: u32,
+    span_mask: u64,
     pub reads: u64,
     pub writes: u64,
 }
@@ -37,19 +39,20 @@ impl Media {
             read_latency: media.read_latency,
             read_busy: media.read_busy,
             write_interval,
-            write_busy: media.write_busy,
+            write_busy: (media.write_busy as f64 * write_interval as f64 / media.write_interval as f64) as Time,
             read_cost_on_writes: media.read_cost_on_writes,
-            page_shift: (optane.ait.page / optane.xpbuffer.line).trailing_zeros(),
+            span_shift: (media.bank_span / optane.xpbuffer.line).trailing_zeros(),
+            span_mask: media.bank_period / media.bank_span - 1,
             reads: 0,
             writes: 0,
         }
     }
 
-    /// The partition of an XPLine: its place in the page, turned by the page's number.
+    /// The bank of an XPLine: its number, turned by the number of its span in the period.
     #[inline]
     fn bank(&self, xpline: u64) -> usize {
-        let page = xpline >> self.page_shift;
-        let turned = xpline ^ (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60);
+        let span = (xpline >> self.span_shift) & self.span_mask;
+        let turned = xpline ^ (span.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60);
         (turned % self.banks.len() as u64) as usize
     }
 
@@ -64,12 +67,6 @@ impl Media {
         let start = slot.max(bank.free_for_reads);
         bank.free_for_reads = start + self.read_busy;
         start + self.read_latency
-    }
-
-    /// When a write of this XPLine could begin.
-    #[inline]
-    pub fn could_write_at(&self, xpline: u64) -> Time {
-        self.banks[self.bank(xpline)].free_for_writes.max(self.write_port)
     }
 
     /// A 64 B read passes the controller `at`, whether it needs the media or not: writes give way.

@@ -31,7 +31,6 @@ pub struct OptaneDimm {
     pieces: u8,
     /// A line cannot be read from when the media take it until they have written it.
     write_latency: Time,
-    lookahead: u32,
     /// When each of the lines last sent to the media left the write-back queue, oldest first from `next_staged`.
     staged: Vec<Time>,
     next_staged: usize,
@@ -59,7 +58,6 @@ impl OptaneDimm {
             full: ((1u16 << pieces) - 1) as u8,
             pieces: pieces as u8,
             write_latency: optane.media.write_latency,
-            lookahead: optane.xpbuffer.lookahead,
             staged: vec![0; optane.xpbuffer.write_back_queue as usize],
             next_staged: 0,
             contention: Contention::new(&optane.xpbuffer),
@@ -96,7 +94,7 @@ impl OptaneDimm {
             return self.deliver(at, ready_at);
         }
         self.counters.buffer_misses += 1;
-        let slot = self.victim(at);
+        let slot = self.buffer.victim();
         let free = self.evict(slot, at);
         self.buffer.replace(slot, xpline);
         let ready_at = self.fetch(xpline, free);
@@ -126,7 +124,7 @@ impl OptaneDimm {
             }
             None => {
                 self.counters.buffer_misses += 1;
-                let slot = self.victim(at);
+                let slot = self.buffer.victim();
                 let free = self.evict(slot, at);
                 self.buffer.replace(slot, xpline);
                 (slot, free)
@@ -188,18 +186,6 @@ impl OptaneDimm {
             self.counters.ait_misses += 1;
             self.ait_miss_latency
         }
-    }
-
-    #[inline]
-    fn victim(&self, now: Time) -> usize {
-        let media = &self.media;
-        self.buffer.victim(self.lookahead, now, |entry| {
-            if entry.dirty == 0 {
-                entry.leaves_at
-            } else {
-                media.could_write_at(entry.xpline)
-            }
-        })
     }
 
     /// Empty a slot; returns when it is free.

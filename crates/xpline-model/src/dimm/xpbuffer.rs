@@ -81,27 +81,14 @@ impl XpBuffer {
         }
     }
 
-    /// The slot to give to a new line: an unused one, or of the `lookahead` first to go the one that `free_at` says is free first.
+    /// The slot to give to a new line: an unused one, or the first to go.
     #[inline]
-    pub fn victim(&self, lookahead: u32, now: Time, free_at: impl Fn(&Entry) -> Time) -> usize {
+    pub fn victim(&self) -> usize {
         if self.used < self.entries.len() {
-            return self.used;
+            self.used
+        } else {
+            self.oldest as usize
         }
-        let mut best = self.oldest;
-        let mut best_at = free_at(&self.entries[best as usize]);
-        let mut slot = self.entries[best as usize].newer;
-        for _ in 1..lookahead {
-            if best_at <= now || slot == NONE {
-                break;
-            }
-            let entry = &self.entries[slot as usize];
-            let at = free_at(entry);
-            if at < best_at {
-                (best, best_at) = (slot, at);
-            }
-            slot = entry.newer;
-        }
-        best as usize
     }
 
     /// Give the slot (from [`Self::victim`]) to a line; it becomes the newest.
@@ -184,7 +171,7 @@ mod tests {
     fn five_and_six(replacement: BufferReplacement) -> XpBuffer {
         let mut buffer = XpBuffer::new(2, replacement);
         for xpline in [5, 6] {
-            let slot = buffer.victim(1, 0, |_| 0);
+            let slot = buffer.victim();
             buffer.replace(slot, xpline);
         }
         buffer
@@ -195,7 +182,7 @@ mod tests {
         let mut buffer = five_and_six(BufferReplacement::Fifo);
         let five = buffer.find(5).unwrap();
         buffer.touch(five);
-        assert_eq!(buffer.victim(2, 0, |_| 0), five);
+        assert_eq!(buffer.victim(), five);
     }
 
     #[test]
@@ -203,12 +190,8 @@ mod tests {
         let mut buffer = five_and_six(BufferReplacement::Lru);
         let five = buffer.find(5).unwrap();
         buffer.touch(five);
-        let victim = buffer.victim(2, 0, |_| 0);
+        let victim = buffer.victim();
         assert_eq!(buffer.entry(victim).xpline, 6);
-        assert_eq!(
-            buffer.victim(2, 0, |entry| if entry.xpline == 6 { 10 } else { 5 }),
-            five
-        );
         buffer.replace(victim, 7);
         assert_eq!(buffer.find(6), None);
         assert!(buffer.find(5).is_some() && buffer.find(7).is_some());

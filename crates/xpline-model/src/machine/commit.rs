@@ -1,7 +1,7 @@
 //! The commit engine of a core: it drains the store buffer in program order, as x86 stores become visible.
 
 use super::core::{Commit, Waiting};
-use super::hierarchy::{Found, WriteBacks};
+use super::hierarchy::Found;
 use super::{Agent, LINE, Machine};
 use crate::op::OpKind;
 use crate::time::Time;
@@ -100,11 +100,9 @@ impl Machine {
             return Err(free);
         }
         let line = address / LINE;
-        let mut evicted = WriteBacks::default();
-        let found = self.caches.access(core, line, true, &mut evicted);
-        self.write_evicted(&evicted, now);
-        let done = self.fetch(core, address, found, now);
-        let filling = if found == Found::L1 {
+        let lookup = self.look_up(core, line, true, now);
+        let done = self.fetch(core, address, lookup, now);
+        let filling = if lookup.found == Found::L1 {
             self.cores[core].fills.under_way(line, now)
         } else {
             None

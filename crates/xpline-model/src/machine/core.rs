@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::hierarchy::Found;
+use super::Lookup;
 use super::pending::Pending;
 use super::window::Window;
 use crate::op::Op;
@@ -41,7 +41,7 @@ pub enum Held {
     /// It has its place in the window.
     Admitted(Op),
     /// A load that missed the L1d and needs a fill buffer.
-    Missed(Op, Found),
+    Missed(Op, Lookup),
 }
 
 pub struct Core {

@@ -1,8 +1,8 @@
 //! The front end of a core: it pulls ops in program order, issues loads, and fills the store buffer.
 
 use super::core::{Commit, Held, Waiting};
-use super::hierarchy::{Found, WriteBacks};
-use super::{Agent, LINE, Machine};
+use super::hierarchy::Found;
+use super::{Agent, LINE, Lookup, Machine};
 use crate::op::{Op, OpKind};
 use crate::program::Program;
 use crate::time::Time;
@@ -57,7 +57,7 @@ impl Machine {
     #[inline]
     fn issue<P: Program>(&mut self, core: usize, held: Held, program: &mut P, now: Time) -> Outcome {
         let op = match held {
-            Held::Missed(op, found) => return self.issue_miss(core, op, found, program, now),
+            Held::Missed(op, lookup) => return self.issue_miss(core, op, lookup, program, now),
             Held::Admitted(op) => op,
             Held::Fresh(op) => {
                 let micro_ops = if op.kind == OpKind::Compute {
@@ -96,10 +96,8 @@ impl Machine {
         self.counted.loads += 1;
         self.counted.bytes_loaded += u64::from(op.size);
         let line = op.addr / LINE;
-        let mut evicted = WriteBacks::default();
-        let found = self.caches.access(core, line, false, &mut evicted);
-        self.write_evicted(&evicted, now);
-        if found == Found::L1 {
+        let lookup = self.look_up(core, line, false, now);
+        if lookup.found == Found::L1 {
             let hit = now + self.timing.l1d_hit;
             let done = self.cores[core]
                 .fills
@@ -109,16 +107,16 @@ impl Machine {
             program.loaded(done - now);
             return Outcome::Next(now + self.timing.op_interval);
         }
-        self.issue_miss(core, op, found, program, now)
+        self.issue_miss(core, op, lookup, program, now)
     }
 
     #[inline]
-    fn issue_miss<P: Program>(&mut self, core: usize, op: Op, found: Found, program: &mut P, now: Time) -> Outcome {
+    fn issue_miss<P: Program>(&mut self, core: usize, op: Op, lookup: Lookup, program: &mut P, now: Time) -> Outcome {
         let free = self.cores[core].fills.free_at();
         if free > now {
-            return Outcome::Later(free, Held::Missed(op, found));
+            return Outcome::Later(free, Held::Missed(op, lookup));
         }
-        let done = self.fetch(core, op.addr, found, now);
+        let done = self.fetch(core, op.addr, lookup, now);
         self.cores[core].window.load_completes(done);
         program.loaded(done - now);
         Outcome::Next(now + self.timing.op_interval)
@@ -173,11 +171,9 @@ impl Machine {
         self.counted.fences += 1;
         self.counted.bytes_loaded += u64::from(op.size);
         self.counted.bytes_stored += u64::from(op.size);
-        let mut evicted = WriteBacks::default();
-        let found = self.caches.access(core, op.addr / LINE, true, &mut evicted);
-        self.write_evicted(&evicted, now);
+        let lookup = self.look_up(core, op.addr / LINE, true, now);
         // All loads have retired, so a fill buffer is free.
-        let done = self.fetch(core, op.addr, found, now);
+        let done = self.fetch(core, op.addr, lookup, now);
         Outcome::Next(done + self.timing.fence)
     }
 }

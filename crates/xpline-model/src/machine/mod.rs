@@ -20,9 +20,17 @@ use crate::memory::Memory;
 use crate::platform::Platform;
 use crate::program::Program;
 use crate::time::Time;
-use hierarchy::{Hierarchy, WriteBacks};
+use hierarchy::{Found, Hierarchy, WriteBacks};
 use timing::Timing;
 use turns::{Agent, Turns};
+
+/// The end of a look-up in the caches.
+#[derive(Clone, Copy, Debug)]
+struct Lookup {
+    found: Found,
+    /// When the write pending queues have room for the lines that it pushed out: its own line comes no earlier from memory.
+    room: Time,
+}
 
 /// A platform at work: caches, queues and buffers keep their state from one call to the next.
 ///
@@ -160,26 +168,35 @@ impl Machine {
         time < until && self.turns.stays_first(time)
     }
 
-    /// Bring a line into the L1d of a core, for a load or to own it for a store, at `now`; returns when it is there.
-    /// The caller has looked it up already and it was `found`; a fill buffer is free where it was not in the L1d.
+    /// Look a line up in the caches of a core, for a load or for a store, at `now`. It is in the L1d from then on, and what it pushed
+    /// out of the caches is on its way to memory.
     #[inline]
-    fn fetch(&mut self, core: usize, address: u64, found: hierarchy::Found, now: Time) -> Time {
-        use hierarchy::Found;
-        let done = match found {
+    fn look_up(&mut self, core: usize, line: u64, write: bool, now: Time) -> Lookup {
+        let mut evicted = WriteBacks::default();
+        let found = self.caches.access(core, line, write, &mut evicted);
+        let arrival = now + self.timing.request;
+        let mut room = 0;
+        for line in evicted.iter() {
+            room = self.memory.write_evicted(line * LINE, arrival).max(room);
+        }
+        Lookup { found, room }
+    }
+
+    /// Bring a line that was looked up into the L1d of a core at `now`; returns when it is there.
+    /// A fill buffer is free where it was not in the L1d.
+    #[inline]
+    fn fetch(&mut self, core: usize, address: u64, lookup: Lookup, now: Time) -> Time {
+        let done = match lookup.found {
             Found::L1 => return now + self.timing.l1d_hit,
             Found::L2 => now + self.timing.l2_hit,
             Found::L3 => now + self.timing.l3_hit,
-            Found::Memory => self.memory.read(address, now + self.timing.request) + self.timing.response,
+            Found::Memory => {
+                let read = self.memory.read(address, now + self.timing.request);
+                read.max(lookup.room) + self.timing.response
+            }
         };
         self.cores[core].fills.occupy(address / LINE, done);
         done
-    }
-
-    #[inline]
-    fn write_evicted(&mut self, evicted: &WriteBacks, now: Time) {
-        for line in evicted.iter() {
-            self.memory.write_evicted(line * LINE, now + self.timing.request);
-        }
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! What must hold between the values of a platform.
 
 use super::error::{BadValue, PlatformError};
-use super::schema::{Ait, Dram, Memory, Optane, Platform};
+use super::schema::{Ait, Dram, Media, Memory, Optane, Platform};
 use super::unit::{Bytes, Duration, Power, render};
 use crate::time::Time;
 
@@ -66,6 +66,16 @@ impl Check<'_> {
             cache,
             page * u64::from(ways),
             "optane.ait.ways x optane.ait.page",
+        )?;
+        let Media {
+            bank_span, bank_period, ..
+        } = optane.media;
+        self.multiple("optane.media.bank_span", bank_span, line, "optane.xpbuffer.line")?;
+        self.multiple(
+            "optane.media.bank_period",
+            bank_period,
+            bank_span,
+            "optane.media.bank_span",
         )?;
         let power = &optane.power;
         [("budget", power.budget), ("reference", power.reference)]

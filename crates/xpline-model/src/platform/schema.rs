@@ -251,8 +251,6 @@ section! {
         hit_latency: Duration in 1..=10 * US,
         /// Which line makes room for another.
         replacement: BufferReplacement in Any,
-        /// Oldest lines among which the next to leave is chosen, by which can leave first.
-        lookahead: Count in 1..=1_048_576,
         /// Lines on their way from the buffer to the media.
         write_back_queue: Count in 1..=65_536,
         /// Reads in flight at a DIMM above which lines are lost before they are used up.
@@ -293,13 +291,17 @@ section! {
     pub struct Media {
         /// Media banks that work side by side.
         banks: Count in 1..=4096,
+        /// Bytes in which a line's bank follows from its place alone; the next span is turned against it.
+        bank_span: Bytes in (64..=GIB).power_of_two(),
+        /// Bytes after which the banks repeat themselves.
+        bank_period: Bytes in (64..=1024 * GIB).power_of_two(),
         /// Time in which the media read one line.
         read_latency: Duration in 1..=100 * US,
         /// Time from the start of a line write to its end; the line cannot be read meanwhile.
         write_latency: Duration in 0..=100 * US,
         /// Time for which one line read keeps its bank from the next read.
         read_busy: Duration in 1..=100 * US,
-        /// Time for which one line write keeps its bank from the next write.
+        /// Time for which one line write keeps its bank from the next write, at the reference power.
         write_busy: Duration in 1..=100 * US,
         /// Time between two line reads of a DIMM at the reference power.
         read_interval: Duration in 1..=100 * US,
