@@ -21,6 +21,8 @@ pub struct OptaneDimm {
     link_out: Time,
     write_transfer: Time,
     rewrite_transfer: Time,
+    /// Writes in a row that found their line in the buffer.
+    hits_in_a_row: u32,
     read_transfer: Time,
     hit_latency: Time,
     ait_miss_latency: Time,
@@ -50,6 +52,7 @@ impl OptaneDimm {
             link_out: 0,
             write_transfer: optane.ddrt.write_transfer,
             rewrite_transfer: optane.ddrt.rewrite_transfer,
+            hits_in_a_row: 0,
             read_transfer: optane.ddrt.read_transfer,
             hit_latency: optane.xpbuffer.hit_latency,
             ait_miss_latency: optane.ait.miss_latency,
@@ -113,6 +116,7 @@ impl OptaneDimm {
         let (slot, taken) = match self.buffer.find(xpline) {
             Some(slot) => {
                 self.counters.buffer_hits += 1;
+                self.hits_in_a_row += 1;
                 self.buffer.touch(slot);
                 let partial = self.buffer.entry(slot).dirty != 0;
                 let taken = if partial && self.contention.displaces_write(in_flight) {
@@ -124,6 +128,7 @@ impl OptaneDimm {
             }
             None => {
                 self.counters.buffer_misses += 1;
+                self.hits_in_a_row = 0;
                 let slot = self.buffer.victim();
                 let free = self.evict(slot, at);
                 self.buffer.replace(slot, xpline);
@@ -131,7 +136,7 @@ impl OptaneDimm {
             }
         };
         let entry = self.buffer.entry(slot);
-        let rewritten = entry.leaves_at > 0;
+        let rewritten = entry.leaves_at > 0 && self.hits_in_a_row < SETTLED;
         self.link_in = taken
             + if rewritten {
                 self.rewrite_transfer
@@ -245,6 +250,9 @@ struct Contention {
     write: Law,
     random: u64,
 }
+
+/// Writes in a row that find their line in the buffer, after which it counts as settled.
+const SETTLED: u32 = 1024;
 
 /// Requests over which the number in flight is averaged.
 const AVERAGED: u32 = 1024;

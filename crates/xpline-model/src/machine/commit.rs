@@ -136,7 +136,8 @@ impl Machine {
     fn commit_nt_store(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
         let line = head.address / LINE;
         let state = &self.cores[core];
-        if state.fills.under_way(line, now).is_some() {
+        let before = state.fills.last(line);
+        if before.is_some_and(|done| done > now) {
             // The line is on its way to memory: the buffers drain before it can be written again.
             return Outcome::Retry(state.fills.all_done());
         }
@@ -145,7 +146,8 @@ impl Machine {
             return Outcome::Retry(free);
         }
         let cached = self.caches.drop_line(core, line);
-        let elsewhere = if cached.is_some() { 0 } else { self.timing.nt_uncached };
+        let known = cached.is_some() || before.is_some();
+        let elsewhere = if known { 0 } else { self.timing.nt_uncached };
         let arrival = now + self.timing.request + self.timing.nt_latency + elsewhere;
         if cached == Some(true) && u64::from(head.bytes) < LINE {
             // What the ntstore does not overwrite goes to memory first.

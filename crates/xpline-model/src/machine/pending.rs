@@ -63,13 +63,16 @@ impl Pending {
     /// Completion of the request for a line that is still under way at `now`.
     #[inline]
     pub fn under_way(&self, line: u64, now: Time) -> Option<Time> {
+        self.last(line).filter(|&done| done > now)
+    }
+
+    /// Completion of the last request for a line, if its slot has not been given to another since.
+    #[inline]
+    pub fn last(&self, line: u64) -> Option<Time> {
         let tag = line as u32 + 1;
         tags::find(&self.lines, tag, 0)?;
         let slots = self.lines.iter().zip(&self.done);
-        slots
-            .filter(|&(&pending, &done)| pending == tag && done > now)
-            .map(|(_, &done)| done)
-            .max()
+        slots.filter(|&(&held, _)| held == tag).map(|(_, &done)| done).max()
     }
 
     /// When everything under way has completed.
