@@ -21,7 +21,8 @@ pub enum OpKind {
     Mfence,
     /// A locked read-modify-write of one line (implies a full fence).
     LockedRmw,
-    /// `size` instructions that touch no memory and keep the core's window busy.
+    /// `size` instructions that touch no memory and keep the core's window busy. They take `addr` picoseconds (a chain of divisions
+    /// takes long in few instructions), or, where that is 0, the time in which the core completes so many.
     Compute,
     /// Read the clock: the machine calls [`crate::Program::stamp`] once every earlier op has retired.
     Stamp,
@@ -29,7 +30,7 @@ pub enum OpKind {
 
 /// One operation of a thread.
 ///
-/// `addr` is a byte address in the platform's memory, `size` is in bytes (instructions for [`OpKind::Compute`], unused for fences).
+/// `addr` is a byte address in the platform's memory, `size` is in bytes (see [`OpKind::Compute`] for what both are there; unused for fences).
 /// An op never crosses a 64 B line: a longer access is several ops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {

@@ -1,7 +1,7 @@
 //! Bandwidth: accesses one after the other, 64 B at a time in ascending order, with or without fences.
 
 use xpline_model::platform::Core;
-use xpline_model::{Op, OpKind};
+use xpline_model::{Op, OpKind, Time};
 
 use super::walk::Walk;
 use super::{LINE, address_generation, fence, line};
@@ -26,8 +26,8 @@ pub struct Accesses<W> {
     fence_kind: OpKind,
     /// Bytes of the present access that are fenced.
     fenced: u64,
-    /// Instructions before each access.
-    overhead: u32,
+    /// What a thread does before each access.
+    making: Op,
 }
 
 impl<W: Walk> Accesses<W> {
@@ -43,7 +43,7 @@ impl<W: Walk> Accesses<W> {
             fence: 0,
             fence_kind: OpKind::Sfence,
             fenced: size,
-            overhead: W::overhead(core),
+            making: address_generation(W::overhead(core)),
         }
     }
 
@@ -56,6 +56,17 @@ impl<W: Walk> Accesses<W> {
         Self {
             fence: bytes,
             fence_kind,
+            ..self
+        }
+    }
+
+    /// The same accesses, whose addresses take this long to make.
+    pub fn made_in(self, time: Time) -> Self {
+        Self {
+            making: Op {
+                addr: time,
+                ..self.making
+            },
             ..self
         }
     }
@@ -89,7 +100,7 @@ impl<W: Walk> Accesses<W> {
         if self.done == self.span {
             self.walk.advance();
             (self.done, self.fenced) = (0, 0);
-            return address_generation(self.overhead);
+            return self.making;
         }
         let address = self.walk.address(self.done);
         let kind = match self.op {

@@ -117,7 +117,8 @@ fn bound(platform: &Platform, align: &Align, thread: u32, rng: Rng) -> Stream {
         ..
     } = align;
     if let Some(placement) = placement(platform, align, thread) {
-        let accesses = Accesses::new(Placed::new(placement, size, rng), op, size, &platform.core);
+        let walk = Placed::new(placement, size, rng);
+        let accesses = Accesses::new(walk, op, size, &platform.core).made_in(platform.core.align_time);
         return Stream::Align(if fenced {
             accesses.one_at_a_time()
         } else {
@@ -129,7 +130,8 @@ fn bound(platform: &Platform, align: &Align, thread: u32, rng: Rng) -> Stream {
     } else {
         (u64::from(thread) * REGION, REGION)
     };
-    let accesses = Accesses::new(Random::new(base, bytes, size, rng), op, size, &platform.core);
+    let walk = Random::new(base, bytes, size, rng);
+    let accesses = Accesses::new(walk, op, size, &platform.core).made_in(platform.core.align_time);
     Stream::Random(if fenced {
         accesses.one_at_a_time()
     } else {

@@ -192,6 +192,7 @@ impl Machine {
         let dirty = if head.kind == OpKind::Clwb && self.timing.clwb_keeps_line {
             self.caches.write_back(core, line)
         } else {
+            self.cores[core].lose(line);
             self.caches.drop_line(core, line).unwrap_or(false)
         };
         if !dirty {

@@ -83,4 +83,13 @@ impl Core {
             commit_free: 0,
         }
     }
+    /// The line has left the caches: stores that had asked for it ahead of time must ask again, in their turn.
+    #[inline]
+    pub fn lose(&mut self, line: u64) {
+        for entry in self.store_buffer.iter_mut().take(self.owned) {
+            if entry.kind == OpKind::Store && entry.address / super::LINE == line {
+                entry.owned_at = None;
+            }
+        }
+    }
 }

@@ -73,6 +73,7 @@ impl Machine {
             }
         };
         match op.kind {
+            OpKind::Compute if op.addr > 0 => Outcome::Next(now + op.addr),
             OpKind::Compute => Outcome::Next(now + Time::from(op.size) * self.timing.instruction),
             OpKind::Load => self.load(core, op, program, now),
             OpKind::Store | OpKind::NtStore | OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush | OpKind::Sfence => {

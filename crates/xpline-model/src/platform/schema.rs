@@ -101,6 +101,8 @@ section! {
         random_overhead: Count in 0..=10_000,
         /// Instructions that a benchmark spends on a strided access besides its memory ops.
         stride_overhead: Count in 0..=10_000,
+        /// Time that LATTester's DIMM-bound accesses spend on drawing each place: divisions, in few instructions.
+        align_time: Duration in 0..=100 * US,
         /// Reorder buffer, in micro-ops.
         window: Count in 1..=4096,
         /// Line fill buffers: L1d misses, and lines that ntstores and flushes send to memory, in flight.
