@@ -30,7 +30,7 @@ def test_eight_small_writers_of_one_dimm_are_bound_by_its_media():
 
 
 def test_a_crowd_of_readers_of_dram_is_bound_by_the_buses():
-    row = explained("dram", experiment="stride", op="load", size=256, stride=256, threads=24)
+    row = explained("dram", experiment="random", op="load", size=256, threads=24)
     assert row["bound"] == "fabric"
 
 

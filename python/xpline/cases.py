@@ -20,6 +20,9 @@ Row = dict[str, Any]
 #: The platforms that cases name.
 NAMES = ("optane", "optane-ni", "dram", "optane-ni-sec23")
 
+#: Those of them that the rows of the sweep run on.
+SWEEP = ("optane", "optane-ni", "dram")
+
 
 @dataclass(frozen=True, order=True)
 class Case:

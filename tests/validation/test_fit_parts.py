@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xpline import dataset
-from xpline.cases import NAMES
+from xpline.cases import SWEEP
 from xpline.errors import XplineError
 from xpline.fit import quantity
 from xpline.fit.members import members
@@ -149,7 +149,7 @@ def test_a_position_leads_to_a_value_within_the_bounds(position, log, integer):
     assert parameter.position(value) == pytest.approx(position, abs=0.2 if integer else 1e-3)
 
 
-@pytest.mark.parametrize("base", NAMES)
+@pytest.mark.parametrize("base", SWEEP)
 def test_our_own_parameters_stand_within_their_bounds(base):
     entries = {entry.key: entry.value for entry in Platform(base).show()}
     mine = [parameter for parameter in read_parameters() if parameter.key in entries]
@@ -234,7 +234,7 @@ def test_a_platform_given_for_other_rows_is_used(tmp_path):
     assert [member.name for member in group.all] == ["optane", "dram", "optane-ni"]
     assert group["dram"].file.endswith("mine-dram.toml")
     assert group.sharing("core.fence") == {"optane", "optane-ni"}  # the DRAM file has a line of its own
-    assert group.sharing("core.fill_buffers") == set(NAMES)
+    assert group.sharing("core.fill_buffers") == set(SWEEP)
 
 
 def rows_of(optimum, asked, count=40):

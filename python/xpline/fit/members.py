@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xpline.cases import NAMES
+from xpline.cases import SWEEP
 from xpline.errors import XplineError
 from xpline.platform import Platform, platform_names
 
@@ -75,7 +75,7 @@ def members(platforms: Sequence[str]) -> Members:
         given[name] = _member(name, platform)
     if "optane" in given and "optane-ni" not in given and given["optane"].file not in platform_names():
         given["optane-ni"] = _member("optane-ni", given["optane"].file, (("interleave.dimms", "1"),))
-    rest = [_member(name, name) for name in NAMES if name not in given]
+    rest = [_member(name, name) for name in SWEEP if name not in given]
     return Members((*given.values(), *rest))
 
 
