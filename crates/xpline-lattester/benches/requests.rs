@@ -1,4 +1,4 @@
-//! Requests simulated a second on one core of the host: sequential and random reads and writes, of one thread on one
+//! Requests simulated a second on one core of the host: sequential and random reads and writes, of one and eight threads on one
 //! DIMM and of 24 threads on six.
 //!
 //! Criterion's `thrpt` is the number: 5 Melem/s are 5 million requests simulated a second.
@@ -13,7 +13,12 @@ use xpline_model::{Machine, Op, OpKind, Platform, Program};
 const REQUESTS: u64 = 3 << 19;
 
 /// Platform, threads and bytes of an access.
-const CASES: [(&str, u64, u64); 3] = [("optane-ni", 1, 64), ("optane", 24, 64), ("optane", 24, 256)];
+const CASES: [(&str, u64, u64); 4] = [
+    ("optane-ni", 1, 64),
+    ("optane-ni", 8, 64),
+    ("optane", 24, 64),
+    ("optane", 24, 256),
+];
 
 /// A stream that ends after so many requests.
 struct Bounded {
