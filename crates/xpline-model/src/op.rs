@@ -1,5 +1,7 @@
 //! What a thread asks of memory: one op at a time.
 
+use crate::time::Time;
+
 /// A kind of memory operation, named after the x86 instruction it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpKind {
@@ -21,11 +23,28 @@ pub enum OpKind {
     Mfence,
     /// A locked read-modify-write of one line (implies a full fence).
     LockedRmw,
-    /// `size` instructions that touch no memory and keep the core's window busy. They take `addr` picoseconds (a chain of divisions
-    /// takes long in few instructions), or, where that is 0, the time in which the core completes so many.
+    /// `size` instructions that touch no memory and keep the core's window busy. They take as long as
+    /// the core needs for so many, or the `addr` picoseconds of [`Op::compute_for`] where that is not 0.
     Compute,
     /// Read the clock: the machine calls [`crate::Program::stamp`] once every earlier op has retired.
     Stamp,
+}
+
+impl OpKind {
+    /// Every kind, in the order of their declaration.
+    pub const ALL: [Self; 11] = [
+        Self::Load,
+        Self::Store,
+        Self::NtStore,
+        Self::Clwb,
+        Self::ClflushOpt,
+        Self::Clflush,
+        Self::Sfence,
+        Self::Mfence,
+        Self::LockedRmw,
+        Self::Compute,
+        Self::Stamp,
+    ];
 }
 
 /// One operation of a thread.
@@ -42,5 +61,10 @@ pub struct Op {
 impl Op {
     pub const fn new(kind: OpKind, addr: u64, size: u32) -> Self {
         Self { kind, addr, size }
+    }
+
+    /// Instructions that touch no memory and take so long together, such as a chain of divisions.
+    pub const fn compute_for(instructions: u32, time: Time) -> Self {
+        Self::new(OpKind::Compute, time, instructions)
     }
 }

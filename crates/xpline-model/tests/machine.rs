@@ -205,6 +205,34 @@ fn a_row_of_dram_is_opened_once_for_neighbours() {
 }
 
 #[test]
+fn a_flush_takes_the_line_from_a_store_that_asked_early() {
+    let ops = [OpKind::Store, OpKind::Clwb, OpKind::Store, OpKind::Clwb, OpKind::Sfence].map(|kind| op(kind, 0));
+    let mut platform = ni();
+    let fetches = |platform: &Platform| run(platform, ops).0.dimms[0].reads;
+    assert_eq!(fetches(&platform), 2);
+    platform.core.clwb_keeps_line = true;
+    assert_eq!(fetches(&platform), 1);
+}
+
+#[test]
+fn an_ntstore_finds_the_line_of_the_one_before_known() {
+    let platform = ni();
+    let store = [op(OpKind::NtStore, 0)];
+    let (first, again) = (timed(&platform, &[], &store), timed(&platform, &store, &store));
+    assert_eq!(first - again, platform.core.nt_uncached);
+}
+
+#[test]
+fn instructions_take_the_time_they_say() {
+    let platform = ni();
+    let core = &platform.core;
+    assert_eq!(
+        timed(&platform, &[], &[Op::compute_for(3, 70_000)]),
+        70_000 + core.fence + core.stamp
+    );
+}
+
+#[test]
 fn more_programs_than_cores_is_refused() {
     let mut platform = ni();
     platform.core.count = 1;

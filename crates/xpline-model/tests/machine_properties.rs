@@ -12,22 +12,9 @@ impl Program for List {
 }
 
 fn any_op() -> impl Strategy<Value = Op> {
-    let kinds = [
-        OpKind::Load,
-        OpKind::Store,
-        OpKind::NtStore,
-        OpKind::Clwb,
-        OpKind::ClflushOpt,
-        OpKind::Clflush,
-        OpKind::Sfence,
-        OpKind::Mfence,
-        OpKind::LockedRmw,
-        OpKind::Compute,
-        OpKind::Stamp,
-    ];
     // Few lines close together, so that rewriting, combining and conflicts happen; and some far away.
     let line = prop_oneof![4 => 0u64..64, 1 => 0u64..1 << 24];
-    (prop::sample::select(kinds.to_vec()), line).prop_map(|(kind, line)| Op::new(kind, line * 64, 64))
+    (prop::sample::select(OpKind::ALL.to_vec()), line).prop_map(|(kind, line)| Op::new(kind, line * 64, 64))
 }
 
 /// Threads on memory of their own: the model keeps no coherence between cores.

@@ -19,19 +19,7 @@ impl Program for Mixture {
         self.left = self.left.checked_sub(1)?;
         self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let random = self.state >> 32;
-        let kinds = [
-            OpKind::Load,
-            OpKind::Store,
-            OpKind::NtStore,
-            OpKind::Clwb,
-            OpKind::ClflushOpt,
-            OpKind::Clflush,
-            OpKind::LockedRmw,
-            OpKind::Compute,
-            OpKind::Sfence,
-            OpKind::Mfence,
-            OpKind::Stamp,
-        ];
+        let kinds = OpKind::ALL;
         let line = if random.is_multiple_of(2) {
             random / 2 % 64
         } else {

@@ -63,10 +63,7 @@ impl<W: Walk> Accesses<W> {
     /// The same accesses, whose addresses take this long to make.
     pub fn made_in(self, time: Time) -> Self {
         Self {
-            making: Op {
-                addr: time,
-                ..self.making
-            },
+            making: Op::compute_for(self.making.size, time),
             ..self
         }
     }

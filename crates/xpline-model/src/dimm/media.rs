@@ -122,3 +122,46 @@ fn intervals(optane: &Optane) -> (Time, Time) {
         scaled(media.write_interval).max(power.write_floor),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::{Memory, Platform};
+
+    fn optane(overrides: &[&str]) -> Optane {
+        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+        let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+        match Platform::load("optane-ni", &overrides, &none).unwrap().memory {
+            Memory::Optane(optane) => *optane,
+            Memory::Dram(_) => unreachable!("optane-ni is Optane"),
+        }
+    }
+
+    #[test]
+    fn banks_repeat_after_a_period_and_turn_from_span_to_span() {
+        let optane = optane(&[]);
+        let (media, line) = (Media::new(&optane), optane.xpbuffer.line);
+        let (span, period) = (optane.media.bank_span / line, optane.media.bank_period / line);
+        let order = |first: u64| -> Vec<usize> { (first..first + span).map(|xpline| media.bank(xpline)).collect() };
+        assert_eq!(order(0), order(period));
+        assert_ne!(order(0), order(span));
+        // Within a span the lines go round all banks.
+        let banks = optane.media.banks as usize;
+        assert_eq!(order(span)[..banks], order(span)[banks..2 * banks]);
+    }
+
+    #[test]
+    fn a_smaller_power_budget_keeps_a_bank_for_longer() {
+        let second_write_taken = |budget: &str| {
+            let mut media = Media::new(&optane(&[budget]));
+            media.write(0, 0);
+            media.write(0, 0).taken
+        };
+        // The rates go with the power above the 6 W of an idle DIMM: 9 W of 15, 6 W of 12.
+        let (at_15, at_12) = (
+            second_write_taken("optane.power.budget=15W"),
+            second_write_taken("optane.power.budget=12W"),
+        );
+        assert_eq!(at_12 / 1000, at_15 * 9 / 6 / 1000);
+    }
+}
