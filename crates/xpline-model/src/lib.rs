@@ -15,10 +15,10 @@ mod time;
 
 pub use counters::{CacheCounters, CoreCounters, Counters, DimmCounters};
 pub use machine::Machine;
-pub use memory::{Completion, MemorySystem, Request, RequestKind, SubmitError};
+pub use memory::{Completion, MediaWrite, MemorySystem, Request, RequestKind, SubmitError};
 pub use op::{Op, OpKind};
 pub use platform::{Platform, PlatformError};
-pub use program::Program;
+pub use program::{Fetch, FetchedFrom, Program, Wait};
 pub use time::{MICROSECOND, NANOSECOND, Time};
 
 /// The examples of the document are tests.

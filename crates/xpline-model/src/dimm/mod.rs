@@ -13,6 +13,15 @@ use crate::time::Time;
 use dram::DramDimm;
 use optane::OptaneDimm;
 
+/// A line that the medium wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaWrite {
+    /// Address of its first byte.
+    pub address: u64,
+    /// Which 64 B pieces of it were newly written, the first in the lowest bit.
+    pub pieces: u8,
+}
+
 /// A new kind of memory is one file here and one arm below.
 pub enum Dimm {
     Optane(Box<OptaneDimm>),
@@ -42,6 +51,31 @@ impl Dimm {
         match self {
             Self::Optane(dimm) => dimm.write(address, at, in_flight),
             Self::Dram(dimm) => dimm.write(address, at),
+        }
+    }
+
+    /// Lines that the medium has read.
+    #[inline]
+    pub fn media_reads(&self) -> u64 {
+        match self {
+            Self::Optane(dimm) => dimm.media_reads(),
+            Self::Dram(dimm) => dimm.counters.media_reads,
+        }
+    }
+
+    /// Keep what the medium writes, where it does not simply write what it is asked to.
+    pub fn watch_media(&mut self) {
+        match self {
+            Self::Optane(dimm) => dimm.watched = Some(Vec::new()),
+            Self::Dram(_) => {}
+        }
+    }
+
+    /// What the medium wrote since the last call.
+    pub fn take_media_writes(&mut self) -> Vec<MediaWrite> {
+        match self {
+            Self::Optane(dimm) => dimm.watched.as_mut().map(std::mem::take).unwrap_or_default(),
+            Self::Dram(_) => Vec::new(),
         }
     }
 

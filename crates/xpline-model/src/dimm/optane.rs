@@ -3,6 +3,7 @@
 //! Requests are handed over in the order of their arrival and answered at once with the time of their completion;
 //! the state kept is when each part is free next.
 
+use super::MediaWrite;
 use super::ait::AitCache;
 use super::media::{Media, WriteTurn};
 use super::wear::WearLeveling;
@@ -37,6 +38,8 @@ pub struct OptaneDimm {
     staged: Vec<Time>,
     next_staged: usize,
     contention: Contention,
+    /// Lines that the media wrote, where someone wants to know.
+    pub watched: Option<Vec<MediaWrite>>,
     pub counters: DimmCounters,
 }
 
@@ -64,6 +67,7 @@ impl OptaneDimm {
             staged: vec![0; optane.xpbuffer.write_back_queue as usize],
             next_staged: 0,
             contention: Contention::new(&optane.xpbuffer),
+            watched: None,
             counters: DimmCounters::default(),
         }
     }
@@ -153,6 +157,7 @@ impl OptaneDimm {
             entry.dirty = 0;
             entry.fetched = true;
             let turn = self.media.write(xpline, taken);
+            self.tell(xpline, self.full);
             self.wear.count(xpline, u32::from(self.pieces), taken);
             self.buffer.entry(slot).leaves_at = turn.taken;
         }
@@ -224,7 +229,21 @@ impl OptaneDimm {
         self.translate(entry.xpline);
         self.buffer.entry(slot).dirty = 0;
         self.wear.count(entry.xpline, u32::from(self.pieces), at);
+        self.tell(entry.xpline, entry.dirty);
         Some(self.media.write(entry.xpline, at))
+    }
+
+    #[inline]
+    fn tell(&mut self, xpline: u64, pieces: u8) {
+        if let Some(watched) = &mut self.watched {
+            let address = xpline << self.line_shift;
+            watched.push(MediaWrite { address, pieces });
+        }
+    }
+
+    #[inline]
+    pub fn media_reads(&self) -> u64 {
+        self.media.reads
     }
 
     pub fn counters(&self) -> DimmCounters {

@@ -4,6 +4,7 @@ use super::core::{Commit, Waiting};
 use super::hierarchy::Found;
 use super::{Agent, LINE, Machine};
 use crate::op::OpKind;
+use crate::program::Program;
 use crate::time::Time;
 
 /// What became of the op at the head of the store buffer.
@@ -19,7 +20,7 @@ const WAKE_FREE: usize = 8;
 
 impl Machine {
     /// Take the commit engine's turn at `self.now`.
-    pub(super) fn commit(&mut self, core: usize, until: Time) {
+    pub(super) fn commit<P: Program>(&mut self, core: usize, program: &mut P, until: Time) {
         let mut now = self.now;
         loop {
             let Some(&head) = self.cores[core].store_buffer.front() else {
@@ -33,9 +34,9 @@ impl Machine {
                 }
                 return;
             };
-            match self.commit_head(core, head, now) {
+            match self.commit_head(core, program, head, now) {
                 Outcome::Done(next) => {
-                    self.retire_head(core, now);
+                    self.retire_head(core, program, now);
                     now = next;
                 }
                 Outcome::Retry(time) => now = time,
@@ -49,10 +50,10 @@ impl Machine {
     }
 
     #[inline]
-    fn commit_head(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
+    fn commit_head<P: Program>(&mut self, core: usize, program: &mut P, head: Commit, now: Time) -> Outcome {
         match head.kind {
-            OpKind::Store => self.commit_store(core, head, now),
-            OpKind::NtStore => self.commit_nt_store(core, head, now),
+            OpKind::Store => self.commit_store(core, program, head, now),
+            OpKind::NtStore => self.commit_nt_store(core, program, head, now),
             OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush => self.commit_flush(core, head, now),
             _ => {
                 let accepted = self.cores[core].accepted;
@@ -70,7 +71,7 @@ impl Machine {
     }
 
     #[inline]
-    fn commit_store(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
+    fn commit_store<P: Program>(&mut self, core: usize, program: &mut P, head: Commit, now: Time) -> Outcome {
         match head.owned_at {
             Some(owned) if owned > now => Outcome::Retry(owned),
             Some(_) => {
@@ -78,7 +79,7 @@ impl Machine {
                 self.counted.bytes_stored += u64::from(head.bytes);
                 Outcome::Done(now + self.timing.op_interval)
             }
-            None => match self.own(core, head.address, now) {
+            None => match self.own(core, program, head.address, now) {
                 Ok(owned) => {
                     self.cores[core].store_buffer[0].owned_at = Some(owned);
                     if self.cores[core].owned == 0 {
@@ -94,14 +95,14 @@ impl Machine {
 
     /// Ask for a line in order to write it; returns when the core owns it, or when a fill buffer will be free.
     #[inline]
-    fn own(&mut self, core: usize, address: u64, now: Time) -> Result<Time, Time> {
+    fn own<P: Program>(&mut self, core: usize, program: &mut P, address: u64, now: Time) -> Result<Time, Time> {
         let free = self.cores[core].fills.free_at();
         if free > now {
             return Err(free);
         }
         let line = address / LINE;
         let lookup = self.look_up(core, line, true, now);
-        let done = self.fetch(core, address, lookup, now);
+        let done = self.fetch(core, program, address, true, lookup, now);
         let filling = if lookup.found == Found::L1 {
             self.cores[core].fills.under_way(line, now)
         } else {
@@ -112,7 +113,7 @@ impl Machine {
 
     /// Ask early for the lines of the stores near the head of the store buffer.
     #[inline]
-    pub(super) fn own_ahead(&mut self, core: usize, now: Time) {
+    pub(super) fn own_ahead<P: Program>(&mut self, core: usize, program: &mut P, now: Time) {
         loop {
             let state = &self.cores[core];
             let next = state.owned;
@@ -122,7 +123,7 @@ impl Machine {
             let entry = state.store_buffer[next];
             let is_store = entry.kind == OpKind::Store;
             if is_store && entry.owned_at.is_none() {
-                match self.own(core, entry.address, now) {
+                match self.own(core, program, entry.address, now) {
                     Ok(owned) => self.cores[core].store_buffer[next].owned_at = Some(owned),
                     Err(_) => return,
                 }
@@ -133,7 +134,7 @@ impl Machine {
     }
 
     #[inline]
-    fn commit_nt_store(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
+    fn commit_nt_store<P: Program>(&mut self, core: usize, program: &mut P, head: Commit, now: Time) -> Outcome {
         let line = head.address / LINE;
         let state = &self.cores[core];
         let before = state.fills.last(line);
@@ -166,6 +167,9 @@ impl Machine {
             state.store_buffer.swap_remove_front(1);
             state.owned = state.owned.saturating_sub(1);
             self.count_nt_store(next);
+            if P::WATCHED {
+                program.committed(now);
+            }
         }
         Outcome::Done(
             now + if cached.is_some() {
@@ -217,7 +221,10 @@ impl Machine {
 
     /// Take the head out of the store buffer, and wake whoever waits for the room.
     #[inline]
-    fn retire_head(&mut self, core: usize, now: Time) {
+    fn retire_head<P: Program>(&mut self, core: usize, program: &mut P, now: Time) {
+        if P::WATCHED {
+            program.committed(now);
+        }
         let state = &mut self.cores[core];
         let retired = state.store_buffer.pop_front();
         if state.owned > 0 {
@@ -226,7 +233,7 @@ impl Machine {
         }
         let room = self.timing.store_buffer - state.store_buffer.len();
         let wake = state.waiting == Waiting::StoreBuffer && room >= WAKE_FREE.min(self.timing.store_buffer);
-        self.own_ahead(core, now);
+        self.own_ahead(core, program, now);
         if wake {
             self.resume_front(core, now);
         }

@@ -8,6 +8,7 @@ use super::window::Window;
 use crate::op::Op;
 use crate::op::OpKind;
 use crate::platform::Platform;
+use crate::program::Wait;
 use crate::time::Time;
 
 /// What the front end waits for.
@@ -46,6 +47,9 @@ pub enum Held {
 
 pub struct Core {
     pub waiting: Waiting,
+    /// Since when it waits; and what it has waited for and since when, from the moment that it goes on.
+    pub waiting_since: Time,
+    pub waited: Option<(Wait, Time)>,
     /// An op pulled from the program that could not go yet.
     pub held: Option<Held>,
     pub window: Window,
@@ -70,6 +74,8 @@ impl Core {
         let core = &platform.core;
         Self {
             waiting: Waiting::Nothing,
+            waiting_since: 0,
+            waited: None,
             held: None,
             window: Window::new(core.window),
             fills: Pending::new(core.fill_buffers),

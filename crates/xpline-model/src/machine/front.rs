@@ -4,7 +4,7 @@ use super::core::{Commit, Held, Waiting};
 use super::hierarchy::Found;
 use super::{Agent, LINE, Lookup, Machine};
 use crate::op::{Op, OpKind};
-use crate::program::Program;
+use crate::program::{Program, Wait};
 use crate::time::Time;
 
 /// What became of an op.
@@ -21,6 +21,11 @@ impl Machine {
     /// Take the front end's turn at `self.now`.
     pub(super) fn front<P: Program>(&mut self, core: usize, program: &mut P, until: Time) {
         let mut now = self.now;
+        if P::WATCHED
+            && let Some((on, since)) = self.cores[core].waited.take()
+        {
+            program.waited(since, now, on);
+        }
         loop {
             let held = match self.cores[core].held.take() {
                 Some(held) => held,
@@ -36,10 +41,19 @@ impl Machine {
             match self.issue(core, held, program, now) {
                 Outcome::Next(time) => now = time,
                 Outcome::Later(time, held) => {
+                    if P::WATCHED {
+                        let on = match held {
+                            Held::Fresh(_) | Held::Missed(..) => Wait::FillBuffer,
+                            Held::Admitted(op) if op.kind == OpKind::LockedRmw => Wait::Drain,
+                            Held::Admitted(_) => Wait::Window,
+                        };
+                        program.waited(now, time, on);
+                    }
                     self.cores[core].held = Some(held);
                     now = time;
                 }
                 Outcome::Wait(waiting, held) => {
+                    self.cores[core].waiting_since = now;
                     self.cores[core].held = Some(held);
                     self.cores[core].waiting = waiting;
                     self.turns.end();
@@ -77,10 +91,10 @@ impl Machine {
             OpKind::Compute => Outcome::Next(now + Time::from(op.size) * self.timing.instruction),
             OpKind::Load => self.load(core, op, program, now),
             OpKind::Store | OpKind::NtStore | OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush | OpKind::Sfence => {
-                self.buffer(core, op, now)
+                self.buffer(core, program, op, now)
             }
-            OpKind::Mfence => self.full_fence(core, op, now),
-            OpKind::LockedRmw => self.locked(core, op, now),
+            OpKind::Mfence => self.full_fence(core, program, op, now),
+            OpKind::LockedRmw => self.locked(core, program, op, now),
             OpKind::Stamp => {
                 if self.cores[core].fences > 0 {
                     return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
@@ -117,14 +131,14 @@ impl Machine {
         if free > now {
             return Outcome::Later(free, Held::Missed(op, lookup));
         }
-        let done = self.fetch(core, op.addr, lookup, now);
+        let done = self.fetch(core, program, op.addr, false, lookup, now);
         self.cores[core].window.load_completes(done);
         program.loaded(done - now);
         Outcome::Next(now + self.timing.op_interval)
     }
 
     #[inline]
-    fn buffer(&mut self, core: usize, op: Op, now: Time) -> Outcome {
+    fn buffer<P: Program>(&mut self, core: usize, program: &mut P, op: Op, now: Time) -> Outcome {
         let state = &mut self.cores[core];
         if state.store_buffer.len() == self.timing.store_buffer {
             return Outcome::Wait(Waiting::StoreBuffer, Held::Admitted(op));
@@ -142,12 +156,12 @@ impl Machine {
             let at = now.max(state.commit_free);
             self.turns.ask(at, Agent::Commit(core));
         }
-        self.own_ahead(core, now);
+        self.own_ahead(core, program, now);
         Outcome::Next(now + self.timing.op_interval)
     }
 
     /// Everything before a full fence must have left the store buffer, be accepted by memory, and have retired.
-    fn full_fence(&mut self, core: usize, op: Op, now: Time) -> Outcome {
+    fn full_fence<P: Program>(&mut self, core: usize, program: &mut P, op: Op, now: Time) -> Outcome {
         let state = &self.cores[core];
         if !state.store_buffer.is_empty() {
             return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
@@ -155,10 +169,13 @@ impl Machine {
         let done = state.window.all_retired(now).max(state.accepted).max(state.commit_free) + self.timing.fence;
         self.counted.fences += 1;
         self.cores[core].flushing.complete_by(done);
+        if P::WATCHED {
+            program.waited(now, done, Wait::Drain);
+        }
         Outcome::Next(done)
     }
 
-    fn locked(&mut self, core: usize, op: Op, now: Time) -> Outcome {
+    fn locked<P: Program>(&mut self, core: usize, program: &mut P, op: Op, now: Time) -> Outcome {
         let state = &self.cores[core];
         if !state.store_buffer.is_empty() {
             return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
@@ -174,7 +191,10 @@ impl Machine {
         self.counted.bytes_stored += u64::from(op.size);
         let lookup = self.look_up(core, op.addr / LINE, true, now);
         // All loads have retired, so a fill buffer is free.
-        let done = self.fetch(core, op.addr, lookup, now);
+        let done = self.fetch(core, program, op.addr, true, lookup, now);
+        if P::WATCHED {
+            program.waited(now, done + self.timing.fence, Wait::Drain);
+        }
         Outcome::Next(done + self.timing.fence)
     }
 }

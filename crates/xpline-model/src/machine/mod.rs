@@ -16,9 +16,9 @@ mod window;
 
 use self::core::{Core, Waiting};
 use crate::counters::{CoreCounters, Counters};
-use crate::memory::Memory;
+use crate::memory::{MediaWrite, Memory};
 use crate::platform::Platform;
-use crate::program::Program;
+use crate::program::{Fetch, FetchedFrom, Program, Wait};
 use crate::time::Time;
 use hierarchy::{Found, Hierarchy, WriteBacks};
 use timing::Timing;
@@ -108,7 +108,7 @@ impl Machine {
             self.now = time;
             match agent {
                 Agent::Front(core) => self.front(core, &mut programs[core], until),
-                Agent::Commit(core) => self.commit(core, until),
+                Agent::Commit(core) => self.commit(core, &mut programs[core], until),
             }
         }
         false
@@ -162,6 +162,16 @@ impl Machine {
         self.caches.dirty_lines() + self.memory.dirty_pieces()
     }
 
+    /// From now on keep what the media write, for [`Machine::take_media_writes`].
+    pub fn watch_media(&mut self) {
+        self.memory.watch_media();
+    }
+
+    /// Hand over what the media of each DIMM wrote since the last call, in the order of the DIMMs and then of the writes.
+    pub fn take_media_writes(&mut self, take: impl FnMut(MediaWrite)) {
+        self.memory.take_media_writes(take);
+    }
+
     /// Whether an agent at `time` may go on without losing its turn to another, or running past `until`.
     #[inline]
     fn still_my_turn(&self, time: Time, until: Time) -> bool {
@@ -185,7 +195,20 @@ impl Machine {
     /// Bring a line that was looked up into the L1d of a core at `now`; returns when it is there.
     /// A fill buffer is free where it was not in the L1d.
     #[inline]
-    fn fetch(&mut self, core: usize, address: u64, lookup: Lookup, now: Time) -> Time {
+    fn fetch<P: Program>(
+        &mut self,
+        core: usize,
+        program: &mut P,
+        address: u64,
+        for_store: bool,
+        lookup: Lookup,
+        now: Time,
+    ) -> Time {
+        let media_reads = if P::WATCHED {
+            self.memory.media_reads(address)
+        } else {
+            0
+        };
         let done = match lookup.found {
             Found::L1 => return now + self.timing.l1d_hit,
             Found::L2 => now + self.timing.l2_hit,
@@ -196,12 +219,33 @@ impl Machine {
             }
         };
         self.cores[core].fills.occupy(address / LINE, done);
+        if P::WATCHED {
+            let from = match lookup.found {
+                Found::Memory if self.memory.media_reads(address) > media_reads => FetchedFrom::Media,
+                Found::Memory => FetchedFrom::Buffer,
+                _ => FetchedFrom::Cache,
+            };
+            program.fetched(Fetch {
+                address,
+                for_store,
+                asked: now,
+                done,
+                from,
+            });
+        }
         done
     }
 
     #[inline]
     fn resume_front(&mut self, core: usize, now: Time) {
-        self.cores[core].waiting = Waiting::Nothing;
+        let state = &mut self.cores[core];
+        let on = if state.waiting == Waiting::StoreBuffer {
+            Wait::StoreBuffer
+        } else {
+            Wait::Drain
+        };
+        state.waited = Some((on, state.waiting_since));
+        state.waiting = Waiting::Nothing;
         self.turns.ask(now, Agent::Front(core));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::wpq::Wpq;
 use crate::counters::DimmCounters;
-use crate::dimm::Dimm;
+use crate::dimm::{Dimm, MediaWrite};
 use crate::platform::Platform;
 use crate::time::Time;
 
@@ -69,6 +69,19 @@ impl Channel {
         let departure = self.dimm.write(address, at.max(self.wpq.last_departure()), queued);
         self.wpq.push(core, departure);
         self.wpq_occupancy_ps += departure - at;
+    }
+
+    #[inline]
+    pub fn media_reads(&self) -> u64 {
+        self.dimm.media_reads()
+    }
+
+    pub fn watch_media(&mut self) {
+        self.dimm.watch_media();
+    }
+
+    pub fn take_media_writes(&mut self) -> Vec<MediaWrite> {
+        self.dimm.take_media_writes()
     }
 
     pub fn counters(&self) -> DimmCounters {

@@ -36,4 +36,13 @@ impl Interleave {
             (chunk / self.dimms) << self.shift | within,
         )
     }
+
+    /// The address of a place on a DIMM: what [`Interleave::locate`] made of it, undone.
+    pub fn address(&self, dimm: usize, local: u64) -> u64 {
+        if self.dimms == 1 || !self.compact {
+            return local;
+        }
+        let within = local & ((1 << self.shift) - 1);
+        ((local >> self.shift) * self.dimms + dimm as u64) << self.shift | within
+    }
 }

@@ -6,6 +6,7 @@ mod system;
 mod wpq;
 
 use crate::counters::DimmCounters;
+pub use crate::dimm::MediaWrite;
 use crate::platform::{Memory as Kind, Platform};
 use crate::time::Time;
 use channel::Channel;
@@ -45,6 +46,28 @@ impl Memory {
     pub fn write_evicted(&mut self, address: u64, at: Time) -> Time {
         let (dimm, local) = self.interleave.locate(address);
         self.channels[dimm].write_evicted(local, at)
+    }
+
+    /// Lines that the media of the DIMM of an address have read.
+    #[inline]
+    pub fn media_reads(&self, address: u64) -> u64 {
+        let (dimm, _) = self.interleave.locate(address);
+        self.channels[dimm].media_reads()
+    }
+
+    /// Keep what the media write.
+    pub fn watch_media(&mut self) {
+        self.channels.iter_mut().for_each(Channel::watch_media);
+    }
+
+    /// Hand over what the media wrote since the last call, by the platform's addresses.
+    pub fn take_media_writes(&mut self, mut take: impl FnMut(MediaWrite)) {
+        for (dimm, channel) in self.channels.iter_mut().enumerate() {
+            for write in channel.take_media_writes() {
+                let address = self.interleave.address(dimm, write.address);
+                take(MediaWrite { address, ..write });
+            }
+        }
     }
 
     pub fn counters(&self) -> Vec<DimmCounters> {
