@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use xpline_model::Platform;
 use xpline_model::platform::Memory;
+use xpline_model::{Platform, VOLATILE};
 
 use crate::point::{Align, Binding, Buffer, Chase, Experiment, Flush, Op, Point, PointError, Replacement};
 use crate::stream::{self, LINE, Masked, REGION, SPACE};
@@ -102,6 +102,10 @@ impl Point {
                 persists(tail.op)?;
                 size("region", tail.region)
             }
+            Experiment::Workload(workload) => match platform.volatile.platform {
+                Some(_) => workload.check(VOLATILE, Some(SPACE - VOLATILE)),
+                None => workload.check(SPACE, None),
+            },
         }
     }
 }

@@ -14,14 +14,17 @@
 //! ```
 
 mod check;
+mod parts;
 mod point;
 mod rng;
 mod row;
 mod runner;
 mod stats;
 mod stream;
+mod workload;
 
 pub use check::read_points;
+pub use parts::Part;
 pub use point::{
     Align, Binding, Buffer, Chase, Experiment, Flush, Latency, Op, Order, Pattern, PersistLatency, Point, PointError,
     Random, Replacement, Stride, Tail, Wear, XpBuffer,
@@ -29,3 +32,4 @@ pub use point::{
 pub use row::{Row, Settings};
 pub use runner::{run_point, run_points};
 pub use stream::{Stream, streams};
+pub use workload::{Group, Mode, Place, Step, StepOp, Workload};

@@ -4,8 +4,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::workload::Workload;
+
 /// An experiment with its parameters, and how long it may run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub experiment: Experiment,
     /// Seed of the random addresses.
@@ -15,7 +17,7 @@ pub struct Point {
 }
 
 /// The experiments of LATTester.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Experiment {
     Random(Random),
     Stride(Stride),
@@ -28,6 +30,7 @@ pub enum Experiment {
     Replacement(Replacement),
     Wear(Wear),
     Tail(Tail),
+    Workload(Workload),
 }
 
 /// Bandwidth of accesses of `size` bytes at random addresses, aligned to their size.
@@ -222,7 +225,7 @@ pub enum PointError {
     At { index: usize, error: Box<PointError> },
 }
 
-const EXPERIMENTS: [&str; 11] = [
+const EXPERIMENTS: [&str; 12] = [
     "random",
     "stride",
     "flush",
@@ -234,6 +237,7 @@ const EXPERIMENTS: [&str; 11] = [
     "replacement",
     "wear",
     "tail",
+    "workload",
 ];
 
 impl Point {
@@ -274,6 +278,7 @@ impl Point {
             "replacement" => Experiment::Replacement(read(name, fields)?),
             "wear" => Experiment::Wear(read(name, fields)?),
             "tail" => Experiment::Tail(read(name, fields)?),
+            "workload" => Experiment::Workload(read(name, fields)?),
             _ => {
                 return Err(PointError::UnknownExperiment {
                     found: experiment.to_string(),
@@ -303,6 +308,7 @@ impl Experiment {
             Self::Replacement(_) => "replacement",
             Self::Wear(_) => "wear",
             Self::Tail(_) => "tail",
+            Self::Workload(_) => "workload",
         }
     }
 
@@ -312,6 +318,7 @@ impl Experiment {
             Self::Latency(_) | Self::PersistLatency(_) | Self::Chase(_) => true,
             Self::Replacement(_) | Self::Wear(_) | Self::Tail(_) => true,
             Self::Random(_) | Self::Stride(_) | Self::Flush(_) | Self::Align(_) | Self::XpBuffer(_) => false,
+            Self::Workload(_) => false,
         }
     }
 
@@ -324,6 +331,7 @@ impl Experiment {
             Self::Align(align) => align.threads,
             Self::Latency(_) | Self::XpBuffer(_) | Self::PersistLatency(_) => 1,
             Self::Chase(_) | Self::Replacement(_) | Self::Wear(_) | Self::Tail(_) => 1,
+            Self::Workload(workload) => workload.threads(),
         }
     }
 }

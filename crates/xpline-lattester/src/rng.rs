@@ -1,5 +1,7 @@
 //! Random numbers that are the same on every machine and in every version.
 
+use rand_core::RngCore;
+
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a few instructions a number, and any seed will do.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
@@ -9,6 +11,12 @@ impl Rng {
     pub fn new(seed: u64, thread: u32) -> Self {
         let run = Self(seed).next();
         Self(Self(run.wrapping_add(thread.into())).next())
+    }
+
+    /// A number from 0 to below 1.
+    #[inline]
+    pub fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     fn next(&mut self) -> u64 {
@@ -22,6 +30,21 @@ impl Rng {
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// Distributions draw from it.
+impl RngCore for Rng {
+    fn next_u32(&mut self) -> u32 {
+        (self.next() >> 32) as u32
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        self.next()
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        rand_core::impls::fill_bytes_via_next(self, bytes);
     }
 }
 

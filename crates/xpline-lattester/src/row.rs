@@ -3,9 +3,10 @@
 use serde::Serialize;
 use xpline_model::{Counters, DimmCounters, NANOSECOND, Platform};
 
+use crate::parts::Part;
 use crate::point::{Binding, Buffer, Experiment, Op, Order, Pattern, Point};
 
-const MIB: f64 = (1 << 20) as f64;
+pub const MIB: f64 = (1 << 20) as f64;
 
 /// The result of a point, and the point itself. A field is `None` where the experiment has no such parameter, does
 /// not measure it, or found nothing to measure.
@@ -15,6 +16,8 @@ pub struct Row {
     pub settings: Settings,
     /// Bytes that the threads loaded and stored a second, in MiB.
     pub bandwidth_mib_s: Option<f64>,
+    /// Iterations of a workload's threads a second.
+    pub operations_s: Option<f64>,
     /// Bytes that the threads loaded and stored.
     pub bytes: u64,
     /// Simulated time that was measured.
@@ -52,6 +55,9 @@ pub struct Row {
     /// Whether the mean was stable to 1 % before `max_requests` ran out.
     pub settled: bool,
     pub source: &'static str,
+    /// What each group of a workload did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
 }
 
 /// What set a row: the point, flat.
@@ -59,6 +65,8 @@ pub struct Row {
 pub struct Settings {
     pub platform: String,
     pub experiment: &'static str,
+    /// The name of a workload.
+    pub workload: Option<String>,
     pub op: Option<Op>,
     pub pattern: Option<Pattern>,
     pub size: Option<u64>,
@@ -78,16 +86,25 @@ pub struct Settings {
 }
 
 /// Latencies in ns.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Latencies {
+    #[serde(rename = "latency_mean_ns")]
     pub mean: f64,
+    #[serde(rename = "latency_std_ns")]
     pub std: f64,
+    #[serde(rename = "latency_p50_ns")]
     pub p50: f64,
+    #[serde(rename = "latency_p90_ns")]
     pub p90: f64,
+    #[serde(rename = "latency_p99_ns")]
     pub p99: f64,
+    #[serde(rename = "latency_p999_ns")]
     pub p999: f64,
+    #[serde(rename = "latency_p9999_ns")]
     pub p9999: f64,
+    #[serde(rename = "latency_p99999_ns")]
     pub p99999: f64,
+    #[serde(rename = "latency_max_ns")]
     pub max: f64,
 }
 
@@ -108,6 +125,7 @@ pub struct Timings {
     pub latencies: Option<Latencies>,
     pub stalls: Option<Stalls>,
     pub miss_ratio: Option<f64>,
+    pub parts: Vec<Part>,
 }
 
 impl Row {
@@ -117,6 +135,7 @@ impl Row {
             latencies,
             stalls,
             miss_ratio,
+            parts,
         } = timings;
         let latency = |of: fn(&Latencies) -> f64| latencies.as_ref().map(of);
         let DimmCounters {
@@ -135,6 +154,7 @@ impl Row {
         Self {
             settings: Settings::new(platform, point),
             bandwidth_mib_s: (!point.experiment.is_latency() && time_ns > 0.0).then(bandwidth),
+            operations_s: (!parts.is_empty()).then(|| parts.iter().map(|part| part.operations_s).sum()),
             bytes,
             time_ns,
             latency_mean_ns: latency(|latencies| latencies.mean),
@@ -161,6 +181,7 @@ impl Row {
             requests: core.loads + core.stores + core.nt_stores,
             settled,
             source: "model",
+            parts: parts.clone(),
         }
     }
 }
@@ -171,6 +192,7 @@ impl Settings {
         let settings = Self {
             platform: platform.name.clone(),
             experiment: experiment.name(),
+            workload: None,
             op: None,
             pattern: None,
             size: None,
@@ -249,6 +271,10 @@ impl Settings {
             Experiment::Tail(p) => Self {
                 op: Some(p.op),
                 region: Some(p.region),
+                ..settings
+            },
+            Experiment::Workload(p) => Self {
+                workload: Some(p.name.clone()),
                 ..settings
             },
         }

@@ -21,6 +21,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use xpline_model::platform::Memory;
 use xpline_model::{Counters, Machine, NANOSECOND, Platform, Time};
 
+use crate::parts::Marks;
 use crate::point::{Experiment, Op, Point};
 use crate::row::{Row, Timings};
 use crate::stats::{self, WINDOWS};
@@ -50,7 +51,7 @@ const STUCK: Time = 1_000_000_000 * NANOSECOND;
 /// Measure a point that [`Point::check`] lets pass. `None` if `stop` was set meanwhile.
 pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Option<Row> {
     let mut run = Run {
-        machine: Machine::new(platform),
+        machine: machine(platform, &point.experiment),
         streams: streams(platform, point),
         stop,
     };
@@ -58,14 +59,18 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
         run.warm_caches(platform);
     }
     let round = requests_of_round(platform, &point.experiment);
-    let limit = point
+    let mut limit = point
         .max_requests
         .unwrap_or(MAX_REQUESTS.max(2 * WINDOWS as u64 * round));
+    if let Experiment::Workload(workload) = &point.experiment {
+        limit = limit.min(workload.requests()).max(1);
+    }
     let warm_up = WARM_UP.min(limit / 4);
     let mut window = WINDOW.max(round).min((limit - warm_up) / WINDOWS as u64).max(1);
     run.advance_by(warm_up)?;
     loop {
         let (before, timed_before, found_before) = (run.machine.counters(), run.timed(), run.found());
+        let marks = Marks::new(&run.streams);
         let mut values = [None; WINDOWS];
         for value in &mut values {
             let (before, timed_before, found_before) = (run.machine.counters(), run.timed(), run.found());
@@ -79,15 +84,20 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
         let counters = run.machine.counters();
         window *= 2;
         if settled || requests(&counters) + window * WINDOWS as u64 > limit {
+            let counted = counters.since(&before);
             let samples = run.latencies_from(timed_before);
+            let (parts, sampled) = match &point.experiment {
+                Experiment::Workload(workload) => marks.parts(workload, &run.streams, counted.time),
+                _ => (Vec::new(), None),
+            };
             let timings = Timings {
-                latencies: samples.and_then(stats::latencies),
+                latencies: samples.and_then(stats::latencies).or(sampled),
+                parts,
                 stalls: samples
                     .filter(|_| shows_stalls(&point.experiment))
                     .and_then(stats::stalls),
                 miss_ratio: run.miss_ratio_since(found_before),
             };
-            let counted = counters.since(&before);
             return Some(Row::new(platform, point, &counted, &timings, settled));
         }
     }
@@ -195,6 +205,14 @@ impl Run<'_> {
     }
 }
 
+/// The machine of an experiment: only workloads use the volatile memory beside the platform's own.
+fn machine(platform: &Platform, experiment: &Experiment) -> Machine {
+    match experiment {
+        Experiment::Workload(_) => Machine::with_volatile(platform),
+        _ => Machine::new(platform),
+    }
+}
+
 /// Writes of a line after which a page moves; 0 where none does.
 fn writes_of_move(platform: &Platform) -> u64 {
     match &platform.memory {
@@ -218,6 +236,7 @@ fn leaves_dirty_lines(experiment: &Experiment) -> bool {
         Experiment::Random(random) => random.op == Op::Store,
         Experiment::Stride(stride) => stride.op == Op::Store && stride.stride > 0,
         Experiment::Align(align) => align.op == Op::Store,
+        Experiment::Workload(workload) => workload.leaves_dirty_lines(),
         _ => false,
     }
 }
@@ -231,6 +250,7 @@ fn requests_of_round(platform: &Platform, experiment: &Experiment) -> u64 {
         Experiment::PersistLatency(persist) => 2 * persist.size / LINE,
         Experiment::Replacement(probes) => Probes::loads(probes.lines),
         Experiment::Tail(_) => TAIL / WINDOWS as u64,
+        Experiment::Workload(workload) => workload.requests_of_round(),
         Experiment::Wear(wear) => MOVES * writes_of_move(platform) * wear.size.max(line_bytes(platform)) / LINE,
         _ => 1,
     }

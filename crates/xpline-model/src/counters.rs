@@ -57,6 +57,8 @@ pub struct Counters {
     pub l3: CacheCounters,
     /// One entry a DIMM.
     pub dimms: Vec<DimmCounters>,
+    /// One entry a DIMM of the volatile memory beside; empty where the machine has none.
+    pub volatile: Vec<DimmCounters>,
     /// Bytes a line of the medium holds (256 on Optane, 64 on DRAM).
     pub media_line_bytes: u64,
 }
@@ -99,6 +101,10 @@ difference!(DimmCounters {
     rpq_occupancy_ps
 });
 
+fn since(now: &[DimmCounters], then: &[DimmCounters]) -> Vec<DimmCounters> {
+    now.iter().zip(then).map(|(now, then)| now.since(then)).collect()
+}
+
 impl Counters {
     /// What was counted between an earlier reading of the same machine and this one; `time` becomes the span.
     pub fn since(&self, earlier: &Self) -> Self {
@@ -108,17 +114,13 @@ impl Counters {
             l1d: self.l1d.since(&earlier.l1d),
             l2: self.l2.since(&earlier.l2),
             l3: self.l3.since(&earlier.l3),
-            dimms: self
-                .dimms
-                .iter()
-                .zip(&earlier.dimms)
-                .map(|(now, then)| now.since(then))
-                .collect(),
+            dimms: since(&self.dimms, &earlier.dimms),
+            volatile: since(&self.volatile, &earlier.volatile),
             media_line_bytes: self.media_line_bytes,
         }
     }
 
-    /// All DIMMs together.
+    /// All DIMMs together, those of the volatile memory beside left out.
     pub fn dimm_total(&self) -> DimmCounters {
         let mut total = DimmCounters::default();
         for dimm in &self.dimms {

@@ -15,7 +15,7 @@ mod time;
 
 pub use counters::{CacheCounters, CoreCounters, Counters, DimmCounters};
 pub use machine::Machine;
-pub use memory::{Completion, MediaWrite, MemorySystem, Request, RequestKind, SubmitError};
+pub use memory::{Completion, MediaWrite, MemorySystem, Request, RequestKind, SubmitError, VOLATILE};
 pub use op::{Op, OpKind};
 pub use platform::{Platform, PlatformError};
 pub use program::{Fetch, FetchedFrom, Program, Wait};

@@ -21,6 +21,8 @@ pub enum OpKind {
     Sfence,
     /// Wait as `Sfence` does, and for earlier loads too.
     Mfence,
+    /// Wait for earlier loads alone: what comes next needs their data.
+    Lfence,
     /// A locked read-modify-write of one line (implies a full fence).
     LockedRmw,
     /// `size` instructions that touch no memory and keep the core's window busy. They take as long as
@@ -32,7 +34,7 @@ pub enum OpKind {
 
 impl OpKind {
     /// Every kind, in the order of their declaration.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Load,
         Self::Store,
         Self::NtStore,
@@ -41,6 +43,7 @@ impl OpKind {
         Self::Clflush,
         Self::Sfence,
         Self::Mfence,
+        Self::Lfence,
         Self::LockedRmw,
         Self::Compute,
         Self::Stamp,

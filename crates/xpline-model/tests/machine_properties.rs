@@ -54,7 +54,7 @@ proptest! {
         prop_assert_eq!(core.stores, count(&threads, &[OpKind::Store, OpKind::LockedRmw]));
         prop_assert_eq!(core.nt_stores, count(&threads, &[OpKind::NtStore]));
         prop_assert_eq!(core.flushes, count(&threads, &[OpKind::Clwb, OpKind::ClflushOpt, OpKind::Clflush]));
-        prop_assert_eq!(core.fences, count(&threads, &[OpKind::Sfence, OpKind::Mfence, OpKind::LockedRmw]));
+        prop_assert_eq!(core.fences, count(&threads, &[OpKind::Sfence, OpKind::Mfence, OpKind::Lfence, OpKind::LockedRmw]));
         prop_assert_eq!(core.bytes_loaded, 64 * core.loads);
         prop_assert_eq!(core.bytes_stored, 64 * (core.stores + core.nt_stores));
     }

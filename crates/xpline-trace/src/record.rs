@@ -68,7 +68,10 @@ impl Record {
 
 /// Whether ops of a kind have an address.
 pub fn has_address(kind: OpKind) -> bool {
-    !matches!(kind, OpKind::Sfence | OpKind::Mfence | OpKind::Compute | OpKind::Stamp)
+    !matches!(
+        kind,
+        OpKind::Sfence | OpKind::Mfence | OpKind::Lfence | OpKind::Compute | OpKind::Stamp
+    )
 }
 
 /// The name of a kind in messages and counts.
@@ -82,6 +85,7 @@ pub fn kind_name(kind: OpKind) -> &'static str {
         OpKind::Clflush => "clflush",
         OpKind::Sfence => "sfence",
         OpKind::Mfence => "mfence",
+        OpKind::Lfence => "lfence",
         OpKind::LockedRmw => "locked",
         OpKind::Compute => "compute",
         OpKind::Stamp => "stamp",

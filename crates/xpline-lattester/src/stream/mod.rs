@@ -1,6 +1,7 @@
 //! Op streams: what each thread of an experiment asks of memory, op by op, without end.
 
 mod access;
+mod chain;
 mod flush;
 mod placed;
 mod replacement;
@@ -13,12 +14,14 @@ use xpline_model::{Op, OpKind, Platform, Program, Time};
 
 use crate::point::{self, Align, Binding, Experiment, Pattern, Point};
 use crate::rng::Rng;
+use crate::workload::Workload;
 use access::Accesses;
 use flush::Flushing;
 use placed::{Placed, SHARED};
 use rounds::Rounds;
 use timed::Timed;
 
+pub use chain::Chain;
 pub use placed::placement;
 pub use replacement::{Found, Probes};
 pub use walk::Masked;
@@ -49,11 +52,15 @@ pub enum Stream {
     TimedMasked(Timed<Masked>),
     XpBuffer(Rounds),
     Replacement(Probes),
+    Chain(Chain),
 }
 
 /// The op streams of a point that [`Point::check`] lets pass, one a thread.
 pub fn streams(platform: &Platform, point: &Point) -> Vec<Stream> {
     let experiment = &point.experiment;
+    if let Experiment::Workload(workload) = experiment {
+        return chains(platform, workload, point.seed);
+    }
     (0..experiment.threads())
         .map(|thread| stream(platform, experiment, thread, Rng::new(point.seed, thread)))
         .collect()
@@ -103,7 +110,23 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
         &Experiment::Tail(point::Tail { op, region }) => {
             Stream::TimedSequential(Timed::rewrite(Stride::ring(base, LINE, region), op, LINE))
         }
+        Experiment::Workload(_) => unreachable!("its threads differ: they come from chains"),
     }
+}
+
+/// The streams of a workload, group by group.
+fn chains(platform: &Platform, workload: &Workload, seed: u64) -> Vec<Stream> {
+    let bases = chain::bases(&workload.groups, platform.volatile.platform.is_some());
+    let threads = workload
+        .groups
+        .iter()
+        .zip(bases)
+        .flat_map(|(group, base)| (0..group.threads).map(move |thread| (group, thread, base)));
+    let stream = |(number, (group, thread, base))| {
+        let rng = Rng::new(seed, number);
+        Stream::Chain(Chain::new(group, thread, base, rng, &platform.core))
+    };
+    (0..).zip(threads).map(stream).collect()
 }
 
 /// The stream of a thread bound to DIMMs, or free to touch the whole of its buffer.
@@ -154,6 +177,7 @@ impl Stream {
             Self::Random(accesses) => accesses.set_warming(warming),
             Self::Stride(accesses) => accesses.set_warming(warming),
             Self::Align(accesses) => accesses.set_warming(warming),
+            Self::Chain(chain) => chain.set_warming(warming),
             _ => {}
         }
     }
@@ -164,6 +188,7 @@ impl Stream {
             Self::Random(accesses) => accesses.fresh_lines(),
             Self::Stride(accesses) => accesses.fresh_lines(),
             Self::Align(accesses) => accesses.fresh_lines(),
+            Self::Chain(chain) => chain.fresh_lines(),
             _ => 1,
         }
     }
@@ -175,6 +200,14 @@ impl Stream {
             Self::TimedRandom(timed) => Some(timed.samples()),
             Self::TimedMasked(timed) => Some(timed.samples()),
             Self::Replacement(probes) => Some(probes.samples()),
+            _ => None,
+        }
+    }
+
+    /// The thread of a workload.
+    pub fn chain(&self) -> Option<&Chain> {
+        match self {
+            Self::Chain(chain) => Some(chain),
             _ => None,
         }
     }
@@ -202,6 +235,7 @@ impl Program for Stream {
             Self::TimedMasked(timed) => timed.next(),
             Self::Replacement(probes) => probes.next(),
             Self::XpBuffer(rounds) => rounds.next(),
+            Self::Chain(chain) => chain.next(),
         })
     }
 
@@ -211,6 +245,7 @@ impl Program for Stream {
             Self::TimedRandom(timed) => timed.stamp(now),
             Self::TimedMasked(timed) => timed.stamp(now),
             Self::Replacement(probes) => probes.stamp(now),
+            Self::Chain(chain) => chain.stamp(now),
             _ => unreachable!("only timed streams read the clock"),
         }
     }

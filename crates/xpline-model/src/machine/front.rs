@@ -94,6 +94,7 @@ impl Machine {
                 self.buffer(core, program, op, now)
             }
             OpKind::Mfence => self.full_fence(core, program, op, now),
+            OpKind::Lfence => self.load_fence(core, program, now),
             OpKind::LockedRmw => self.locked(core, program, op, now),
             OpKind::Stamp => {
                 if self.cores[core].fences > 0 {
@@ -169,6 +170,16 @@ impl Machine {
         let done = state.window.all_retired(now).max(state.accepted).max(state.commit_free) + self.timing.fence;
         self.counted.fences += 1;
         self.cores[core].flushing.complete_by(done);
+        if P::WATCHED {
+            program.waited(now, done, Wait::Drain);
+        }
+        Outcome::Next(done)
+    }
+
+    /// Everything loaded before a load fence must be here.
+    fn load_fence<P: Program>(&mut self, core: usize, program: &mut P, now: Time) -> Outcome {
+        self.counted.fences += 1;
+        let done = self.cores[core].window.all_retired(now);
         if P::WATCHED {
             program.waited(now, done, Wait::Drain);
         }

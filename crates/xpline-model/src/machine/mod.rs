@@ -61,10 +61,20 @@ pub struct Machine {
 
 impl Machine {
     pub fn new(platform: &Platform) -> Self {
+        Self::over(platform, Memory::new(platform))
+    }
+
+    /// The same with the volatile memory beside the platform's own, from [`crate::VOLATILE`] on. Where the platform has none
+    /// ([`crate::platform::Volatile`]), those addresses are its own memory's, as all others are.
+    pub fn with_volatile(platform: &Platform) -> Self {
+        Self::over(platform, Memory::with_volatile(platform))
+    }
+
+    fn over(platform: &Platform, memory: Memory) -> Self {
         Self {
             cores: (0..platform.core.count).map(|_| Core::new(platform)).collect(),
             caches: Hierarchy::new(platform),
-            memory: Memory::new(platform),
+            memory,
             timing: Timing::new(platform),
             turns: Turns::new(platform.core.count),
             started: 0,
@@ -153,6 +163,7 @@ impl Machine {
             l2: self.caches.l2_counters,
             l3: self.caches.l3_counters,
             dimms: self.memory.counters(),
+            volatile: self.memory.volatile_counters(),
             media_line_bytes: self.media_line_bytes,
         }
     }

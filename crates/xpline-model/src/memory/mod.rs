@@ -14,9 +14,14 @@ use interleave::Interleave;
 
 pub use system::{Completion, MemorySystem, Request, RequestKind, SubmitError};
 
+/// Where the volatile memory beside a platform's own begins, for machines that have both.
+pub const VOLATILE: u64 = 96 << 30;
+
 pub struct Memory {
     interleave: Interleave,
     channels: Vec<Channel>,
+    /// What is at [`VOLATILE`] and above, if it is not this memory.
+    volatile: Option<Box<Memory>>,
 }
 
 impl Memory {
@@ -24,33 +29,61 @@ impl Memory {
         Self {
             interleave: Interleave::new(&platform.interleave, matches!(platform.memory, Kind::Optane(_))),
             channels: (0..platform.interleave.dimms).map(|_| Channel::new(platform)).collect(),
+            volatile: None,
         }
+    }
+
+    /// The platform's own memory, and the volatile memory beside it from [`VOLATILE`] on where it has one.
+    pub fn with_volatile(platform: &Platform) -> Self {
+        let volatile = platform.volatile.platform.as_deref();
+        Self {
+            volatile: volatile.map(|volatile| Box::new(Self::new(volatile))),
+            ..Self::new(platform)
+        }
+    }
+
+    /// The memory that an address belongs to, and the address there.
+    #[inline]
+    fn part(&mut self, address: u64) -> (&mut Self, u64) {
+        if address < VOLATILE || self.volatile.is_none() {
+            return (self, address);
+        }
+        let volatile = self.volatile.as_deref_mut().expect("just looked");
+        (volatile, address - VOLATILE)
     }
 
     /// A 64 B read that reaches its memory controller `at`; returns when its data leave the controller.
     #[inline]
     pub fn read(&mut self, address: u64, at: Time) -> Time {
-        let (dimm, local) = self.interleave.locate(address);
-        self.channels[dimm].read(local, at)
+        let (memory, address) = self.part(address);
+        let (dimm, local) = memory.interleave.locate(address);
+        memory.channels[dimm].read(local, at)
     }
 
     /// A 64 B write of a core that reaches its memory controller `at`; returns when the write pending queue takes it.
     #[inline]
     pub fn write(&mut self, core: usize, address: u64, at: Time) -> Time {
-        let (dimm, local) = self.interleave.locate(address);
-        self.channels[dimm].write(core, local, at)
+        let (memory, address) = self.part(address);
+        let (dimm, local) = memory.interleave.locate(address);
+        memory.channels[dimm].write(core, local, at)
     }
 
     /// A dirty line that the caches give up `at`; returns when the write pending queue takes it.
     #[inline]
     pub fn write_evicted(&mut self, address: u64, at: Time) -> Time {
-        let (dimm, local) = self.interleave.locate(address);
-        self.channels[dimm].write_evicted(local, at)
+        let (memory, address) = self.part(address);
+        let (dimm, local) = memory.interleave.locate(address);
+        memory.channels[dimm].write_evicted(local, at)
     }
 
     /// Lines that the media of the DIMM of an address have read.
     #[inline]
     pub fn media_reads(&self, address: u64) -> u64 {
+        if let Some(volatile) = &self.volatile
+            && address >= VOLATILE
+        {
+            return volatile.media_reads(address - VOLATILE);
+        }
         let (dimm, _) = self.interleave.locate(address);
         self.channels[dimm].media_reads()
     }
@@ -72,6 +105,13 @@ impl Memory {
 
     pub fn counters(&self) -> Vec<DimmCounters> {
         self.channels.iter().map(Channel::counters).collect()
+    }
+
+    /// The counters of the volatile memory beside, if there is one.
+    pub fn volatile_counters(&self) -> Vec<DimmCounters> {
+        self.volatile
+            .as_ref()
+            .map_or_else(Vec::new, |volatile| volatile.counters())
     }
 
     /// Written 64 B pieces that DIMMs buffer and have not put on their media.

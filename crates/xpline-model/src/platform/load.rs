@@ -6,9 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use super::builtin;
 use super::check;
-use super::error::{Origin, PlatformError};
+use super::error::{BadValue, Origin, PlatformError};
 use super::key::{Key, Node, Reader, Section, Written};
-use super::schema::Platform;
+use super::schema::{Memory, Platform};
 use super::source::{Source, override_value};
 use super::unit::{Any, Flag, Text, Unit};
 
@@ -25,10 +25,45 @@ const DEEPEST: usize = 16;
 /// Reads the text of a file: the model itself does no input or output.
 pub type ReadFile<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
-/// Load the platform `name`, with what it extends, and with `overrides` on top.
+/// What `volatile` names where a platform has no memory but its own.
+const NONE: &str = "none";
+
+/// Load the platform `name`, with what it extends, with `overrides` on top, and with the volatile memory beside it.
 pub fn load(name: &str, overrides: &[String], read: ReadFile) -> Result<Platform, PlatformError> {
+    let mut platform = load_alone(name, None, overrides, read)?;
+    if platform.volatile.name == NONE {
+        return Ok(platform);
+    }
+    let entry = platform.describe().iter().find(|entry| entry.key == "volatile");
+    let origin = entry.map_or(Origin::Override, |entry| entry.origin.clone());
+    let named = match &origin {
+        Origin::File { file, .. } => beside(file, platform.volatile.name.clone()),
+        Origin::Override => platform.volatile.name.clone(),
+    };
+    let volatile = load_alone(&named, Some(&origin), &[], read)?;
+    if !matches!(volatile.memory, Memory::Dram(_)) || volatile.volatile.name != NONE {
+        return Err(BadValue {
+            origin,
+            key: "volatile".into(),
+            value: platform.volatile.name,
+            problem: "not volatile".into(),
+            allowed: "a platform whose memory is \"dram\" and that has none beside it, such as dram".into(),
+        }
+        .into());
+    }
+    platform.volatile.platform = Some(Box::new(volatile));
+    Ok(platform)
+}
+
+/// Load a platform without what is beside it; `origin` is the line that named it.
+fn load_alone(
+    name: &str,
+    origin: Option<&Origin>,
+    overrides: &[String],
+    read: ReadFile,
+) -> Result<Platform, PlatformError> {
     let keys = keys();
-    let mut layers = layers(name, &keys, read)?;
+    let mut layers = layers(name, origin, &keys, read)?;
     let top = layers.remove(0);
     if top.base {
         return Err(PlatformError::Abstract {
@@ -95,10 +130,10 @@ struct Layer {
 }
 
 /// The file called `name` and all that it extends, nearest first.
-fn layers(name: &str, keys: &[Key], read: ReadFile) -> Result<Vec<Layer>, PlatformError> {
+fn layers(name: &str, origin: Option<&Origin>, keys: &[Key], read: ReadFile) -> Result<Vec<Layer>, PlatformError> {
     let mut layers = Vec::new();
     let mut chain = Vec::new();
-    let mut next = Some((name.to_string(), None));
+    let mut next = Some((name.to_string(), origin.cloned()));
     while let Some((name, origin)) = next {
         let (identity, file, text) = open(&name, origin.as_ref(), read)?;
         let circle = chain.contains(&identity) || chain.len() == DEEPEST;

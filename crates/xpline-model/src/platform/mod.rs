@@ -37,7 +37,7 @@ pub use key::{Entry, Key, Provenance};
 pub use load::ReadFile;
 pub use schema::{
     Ait, BufferReplacement, Core, Ddrt, Dram, Imc, Interleave, Media, Memory, MemoryKind, Mesh, Optane, Platform,
-    PowerBudget, PrivateCache, Replacement, SharedCache, Wear, XpBuffer,
+    PowerBudget, PrivateCache, Replacement, SharedCache, Volatile, Wear, XpBuffer,
 };
 
 impl Platform {

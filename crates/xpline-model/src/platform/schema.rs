@@ -21,6 +21,8 @@ section! {
         description: Text in Any,
         /// What the address space is made of.
         memory: Memory in Section,
+        /// The platform whose memory is the volatile memory beside this one, for programs that use both; or none.
+        volatile: Volatile in Section,
         /// The cores of the socket.
         core: Core in Section,
         /// First-level data cache of each core.
@@ -64,6 +66,31 @@ impl Memory {
             Self::Optane(_) => "optane",
             Self::Dram(_) => "dram",
         }
+    }
+}
+
+/// The volatile memory beside a platform's own: another platform's memory, with its interleaving and its queues.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Volatile {
+    /// A built-in platform, a path relative to the file that names it, or "none".
+    pub name: String,
+    pub platform: Option<Box<Platform>>,
+}
+
+/// `volatile = "dram"` names a platform; loading it is the loader's business.
+impl Node for Volatile {
+    type Value = Self;
+    type Allowed = Section;
+
+    fn read(reader: &mut Reader, path: &str, about: &str, _: &Section) -> Result<Self, PlatformError> {
+        Ok(Self {
+            name: <Text as Node>::read(reader, path, about, &Any)?,
+            platform: None,
+        })
+    }
+
+    fn list(path: &str, about: &str, _: &Section, keys: &mut Vec<Key>) {
+        <Text as Node>::list(path, about, &Any, keys);
     }
 }
 

@@ -39,7 +39,7 @@ mod tag {
 }
 
 /// The kinds, each at its number.
-const KINDS: [OpKind; 10] = [
+const KINDS: [OpKind; 11] = [
     OpKind::Load,
     OpKind::Store,
     OpKind::NtStore,
@@ -50,6 +50,7 @@ const KINDS: [OpKind; 10] = [
     OpKind::Mfence,
     OpKind::LockedRmw,
     OpKind::Compute,
+    OpKind::Lfence,
 ];
 
 /// What the next record is told relative to; as new at the start of each block.
