@@ -17,6 +17,9 @@ SETTINGS: dict[str, type[pl.DataType]] = {
     "platform": pl.String,
     "overrides": pl.String,  # KEY=VALUE, separated by blanks
     "experiment": pl.String,
+    "workload": pl.String,  # the benchmark of a workload file
+    "case": pl.String,  # KEY=VALUE of its matrix, separated by blanks
+    "part": pl.String,  # of two that run side by side
     "op": pl.String,
     "pattern": pl.String,
     "size": pl.Int64,  # bytes of an access
@@ -38,6 +41,7 @@ SETTINGS: dict[str, type[pl.DataType]] = {
 #: What was measured. A column is null where the experiment does not measure it, or nothing was there to measure.
 MEASURES: dict[str, type[pl.DataType]] = {
     "bandwidth_mib_s": pl.Float64,
+    "operations_s": pl.Float64,  # iterations of a workload
     "bytes": pl.Int64,
     "time_ns": pl.Float64,
     "latency_mean_ns": pl.Float64,

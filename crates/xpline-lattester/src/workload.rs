@@ -118,12 +118,13 @@ impl Workload {
         steps.any(|step| step.op == StepOp::Store)
     }
 
-    /// Requests of all threads in which each does one iteration.
+    /// Requests of all threads in which each does one iteration, and some have been sampled where any are.
     pub fn requests_of_round(&self) -> u64 {
-        self.groups
-            .iter()
-            .map(|group| u64::from(group.threads) * group.lines())
-            .sum()
+        let lines = |group: &Group| u64::from(group.threads) * group.lines();
+        let once: u64 = self.groups.iter().map(lines).sum();
+        let sampled = self.groups.iter().map(|group| group.sample).max().unwrap_or(0);
+        let samples = sampled.saturating_mul(SAMPLES).saturating_mul(once) / u64::from(self.threads()).max(1);
+        once.max(samples.min(MOST_OF_SAMPLES))
     }
 
     /// Requests of all iterations that were asked for.
@@ -269,6 +270,12 @@ impl Group {
         Ok(())
     }
 }
+
+/// Iterations that are sampled in a window, so that percentiles stand on a thousand.
+const SAMPLES: u64 = 128;
+
+/// Requests that a window may be long for the sake of samples.
+const MOST_OF_SAMPLES: u64 = 64 << 10;
 
 /// The steepest Zipf distribution: the first place then takes all but a thousandth.
 const MOST_ZIPF: f64 = 10.0;

@@ -35,9 +35,10 @@ def run(
     True
     """
     platforms = loaded(platform)
+    points = list(points)
     texts = [json.dumps(point) for point in points]
     for one in platforms:
-        check_points(one._native, texts)
+        check(one, points)
     rows: dict[int, dict[str, Any]] = {}
     for place, one in enumerate(platforms):
         first = place * len(texts)
@@ -53,6 +54,11 @@ def run(
         except KeyboardInterrupt:
             raise Interrupted(_table(rows)) from None
     return _table(rows)
+
+
+def check(platform: Platform, points: Iterable[Point]) -> None:
+    """Raise if a point cannot run on the platform."""
+    check_points(platform._native, [json.dumps(point) for point in points])
 
 
 def loaded(platform: Platforms) -> list[Platform]:

@@ -4,53 +4,31 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import Annotated, Any
 
-import polars as pl
 import typer
 
-from xpline import bench, table
+from xpline import bench
 from xpline.bench import relief
-from xpline.cli.options import Overrides, parse_overrides
-from xpline.cli.output import print_table, terminal
+from xpline.cli import workload
+from xpline.cli.common import Common, with_common
+from xpline.cli.output import terminal
 from xpline.cli.progress import counting
-from xpline.errors import Interrupted, XplineError
-from xpline.platform import Platform
+from xpline.errors import Interrupted
 
 SIZES = "64, 4KiB, 64..4096 (doubling), or a list"
 COUNTS = "4, 1..8 (doubling), or a list"
 
-app = typer.Typer(
-    help="Measure a memory: bandwidth, latency, write amplification. Every combination of the values given runs.",
-    no_args_is_help=True,
-)
+app = typer.Typer()
+workload.install(app)
 
 Op = Annotated[str, typer.Option(help="load, ntstore, store, store+clwb, or a list.")]
 Size = Annotated[str, typer.Option(help=f"Bytes of an access: {SIZES}.")]
 Threads = Annotated[str, typer.Option(help=f"Threads: {COUNTS}.")]
 Pattern = Annotated[str, typer.Option(help="sequential, random, or a list.")]
-
-
-@dataclass
-class Common:
-    """The options that all experiments share."""
-
-    on: Annotated[str, typer.Option(help="Platforms, by name or file; separated by commas.")] = "optane"
-    set: Overrides = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random addresses.")] = 1
-    max_requests: Annotated[int | None, typer.Option(help="The longest a point may run, in requests.")] = None
-    jobs: Annotated[int | None, typer.Option(min=1, help="Points run side by side.", show_default="all cores")] = None
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Add what bounds each point: core, fabric, queue, buffer or media.")
-    ] = False
-    json: Annotated[bool, typer.Option("--json", help="Print the whole table as JSON.")] = False
-    csv: Annotated[bool, typer.Option("--csv", help="Print the whole table as CSV.")] = False
-    out: Annotated[Path | None, typer.Option(help="Write the whole table: FILE.parquet, .csv or .json.")] = None
 
 
 @dataclass
@@ -65,17 +43,11 @@ def experiment(command: Callable[..., Sweep]) -> Callable[..., None]:
     """Make a command of a function that says what to run: add the common options, run it, and hand out the table."""
 
     @wraps(command)
-    def measure(**arguments: Any) -> None:
-        common = Common(**{field.name: arguments.pop(field.name) for field in fields(Common)})
+    def measure(common: Common, **arguments: Any) -> None:
         _measure(command(**arguments), common)
 
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    shared = inspect.signature(Common, eval_str=True).parameters.values()
-    signature = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *shared)])
-    # What typer builds the options from:
-    vars(measure)["__signature__"] = signature
-    measure.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
-    return app.command(command.__name__.replace("_", "-"))(measure)
+    own = dict(inspect.signature(command, eval_str=True).parameters)
+    return app.command(command.__name__.replace("_", "-"))(with_common(measure, own))
 
 
 @experiment
@@ -197,13 +169,9 @@ def tail(
 
 
 def _measure(sweep: Sweep, common: Common) -> None:
-    if common.json and common.csv:
-        raise XplineError("--json and --csv: choose one")
-    if common.out:
-        table.check_writable(common.out)
+    common.check_outputs()
     points = bench.points(sweep.experiment, seed=common.seed, max_requests=common.max_requests, **sweep.parameters)
-    overrides = parse_overrides(common.set)
-    platforms = [Platform(name.strip(), set=overrides) for name in common.on.split(",")]
+    platforms = common.platforms()
     try:
         with counting(sweep.experiment) as on_progress:
             runs = 1 + len(relief.PARTS) if common.explain else 1
@@ -213,18 +181,7 @@ def _measure(sweep: Sweep, common: Common) -> None:
             if common.explain:
                 result = relief.explain(result, platforms, points, common.jobs, progress)
     except Interrupted as stopped:
-        _hand_out(stopped.table, common)
+        common.hand_out(stopped.table)
         terminal.print(stopped)
         raise
-    _hand_out(result, common)
-
-
-def _hand_out(result: pl.DataFrame, common: Common) -> None:
-    if common.out:
-        table.write(result, common.out)
-    if common.json:
-        print(result.write_json())
-    elif common.csv:
-        sys.stdout.write(result.write_csv())
-    else:
-        print_table(result)
+    common.hand_out(result)

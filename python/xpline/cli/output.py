@@ -17,6 +17,9 @@ terminal = Console(stderr=True, highlight=False)
 SHOWN = {
     "platform": ("platform", "{}"),
     "overrides": ("overrides", "{}"),
+    "workload": ("workload", "{}"),
+    "case": ("case", "{}"),
+    "part": ("part", "{}"),
     "op": ("op", "{}"),
     "pattern": ("pattern", "{}"),
     "binding": ("binding", "{}"),
@@ -32,6 +35,7 @@ SHOWN = {
     "mask": ("mask", "{:#x}"),
     "threads": ("threads", "{}"),
     "bandwidth_mib_s": ("MiB/s", "{:.1f}"),
+    "operations_s": ("ops/s", "{:.0f}"),
     "latency_mean_ns": ("mean ns", "{:.1f}"),
     "latency_std_ns": ("std ns", "{:.1f}"),
     "latency_p50_ns": ("p50 ns", "{:.1f}"),

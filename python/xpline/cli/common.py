@@ -1,0 +1,76 @@
+"""What all measurements have in common on the command line: options, and how results are handed out."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from xpline import table
+from xpline.cli.options import Overrides, parse_overrides
+from xpline.cli.output import print_table
+from xpline.errors import XplineError
+from xpline.platform import Platform
+
+
+@dataclass
+class Common:
+    """The options that all experiments share."""
+
+    on: Annotated[str, typer.Option(help="Platforms, by name or file; separated by commas.")] = "optane"
+    set: Overrides = None
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random addresses.")] = 1
+    max_requests: Annotated[int | None, typer.Option(help="The longest a point may run, in requests.")] = None
+    jobs: Annotated[int | None, typer.Option(min=1, help="Points run side by side.", show_default="all cores")] = None
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add what bounds each point: core, fabric, queue, buffer or media.")
+    ] = False
+    json: Annotated[bool, typer.Option("--json", help="Print the whole table as JSON.")] = False
+    csv: Annotated[bool, typer.Option("--csv", help="Print the whole table as CSV.")] = False
+    out: Annotated[Path | None, typer.Option(help="Write the whole table: FILE.parquet, .csv or .json.")] = None
+
+    def platforms(self) -> list[Platform]:
+        """The platforms that are named, with the overrides."""
+        overrides = parse_overrides(self.set)
+        return [Platform(name.strip(), set=overrides) for name in self.on.split(",")]
+
+    def check_outputs(self) -> None:
+        """Raise, before any work is done, if results could not be handed out."""
+        if self.json and self.csv:
+            raise XplineError("--json and --csv: choose one")
+        if self.out:
+            table.check_writable(self.out)
+
+    def hand_out(self, result: pl.DataFrame, as_json: Callable[[pl.DataFrame], str] = pl.DataFrame.write_json) -> None:
+        """Write a table where it was asked for, and print it."""
+        if self.out:
+            table.write(result, self.out)
+        if self.json:
+            print(as_json(result))
+        elif self.csv:
+            sys.stdout.write(result.write_csv())
+        else:
+            print_table(result)
+
+
+def with_common(command: Callable[..., None], own: dict[str, Any]) -> Callable[..., None]:
+    """A command with parameters of its own, by name, and the common options, which it takes as the first argument."""
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        common = Common(**{field.name: arguments.pop(field.name) for field in fields(Common)})
+        command(common, **arguments)
+
+    shared = inspect.signature(Common, eval_str=True).parameters
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (*own.values(), *shared.values())]
+    # What typer builds the options from:
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run

@@ -1,0 +1,75 @@
+"""``xpline bench --workload``: a workload file instead of an experiment."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xpline.cli.common import Common, with_common
+from xpline.cli.output import terminal
+from xpline.cli.progress import counting
+from xpline.errors import Interrupted, XplineError
+
+File = Annotated[Path | None, typer.Option("--workload", help="A workload file of PerMA-Bench (YAML) to run.")]
+Only = Annotated[str | None, typer.Option(help="The one benchmark of the file to run.")]
+
+
+def install(app: typer.Typer) -> None:
+    """Make ``app`` run workload files where it is called without a command."""
+    own = dict(inspect.signature(_bench, eval_str=True).parameters)
+    del own["common"]
+    app.callback(
+        invoke_without_command=True,
+        no_args_is_help=True,
+        help="Measure a memory: bandwidth, latency, write amplification. Every combination of the values given runs. "
+        "With --workload, the benchmarks of a file run instead of an experiment.",
+    )(with_common(_bench, own))
+
+
+def _bench(common: Common, ctx: typer.Context, workload: File = None, only: Only = None) -> None:
+    given = [name for name in ctx.params if ctx.get_parameter_source(name).name != "DEFAULT"]
+    option = f"--{given[0].replace('_', '-')}" if given else ""
+    if command := ctx.invoked_subcommand:
+        if given:
+            raise XplineError(f"{option} before {command}: write it after, as in xpline bench {command} {option} ...")
+        return
+    if workload is None:
+        raise XplineError(f"{option}: name an experiment, or a file with --workload FILE.yaml")
+    if common.explain:
+        raise XplineError("--explain: is for single experiments; leave it out with --workload")
+    _measure(workload, only, common)
+
+
+def _measure(path: Path, only: str | None, common: Common) -> None:
+    from xpline import workload  # only here, for the sake of all other commands' start
+
+    common.check_outputs()
+    cases = workload.read(path, only)
+    platforms = common.platforms()
+    as_json = lambda table: workload.as_json(table, cases)  # noqa: E731
+    total = len(platforms) * len(cases)
+    done = 0
+
+    def count(*_: object) -> None:
+        nonlocal done
+        done += 1
+        on_progress(done, total)
+
+    try:
+        with counting(path.name) as on_progress:
+            result = workload.run(
+                platforms,
+                cases,
+                seed=common.seed,
+                max_requests=common.max_requests,
+                jobs=common.jobs,
+                progress=count,
+            )
+    except Interrupted as stopped:
+        common.hand_out(stopped.table, as_json)
+        terminal.print(stopped)
+        raise
+    common.hand_out(result, as_json)
