@@ -22,11 +22,11 @@ fn shapes_that_are_not_points() {
         ),
         (
             r#"{"experiment": "sideways"}"#,
-            r#"experiment = "sideways": unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency, chase, replacement, wear, tail"#,
+            r#"experiment = "sideways": unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency, chase, replacement, wear, tail, workload"#,
         ),
         (
             r#"{"op": "load"}"#,
-            "experiment = null: unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency, chase, replacement, wear, tail",
+            "experiment = null: unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency, chase, replacement, wear, tail, workload",
         ),
         (
             r#"{"experiment": "random", "op": "read", "size": 64, "threads": 1}"#,
