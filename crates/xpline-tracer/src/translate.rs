@@ -1,0 +1,172 @@
+//! Blocks of the program, as they are translated: which instruction calls which recorder.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+use std::sync::{LazyLock, Mutex};
+
+use xpline_wire::OpKind;
+
+use crate::instruction::{Address, Class, classify};
+use crate::process::{BOUNDS, GUEST_BASE};
+use crate::qemu::{self, Accesses, qemu_plugin_meminfo_t, qemu_plugin_tb};
+use crate::thread::{self, Join};
+
+/// Where an op is made, in the bits of a pointer: its program counter, and how many instructions of its block come after it.
+#[derive(Clone, Copy)]
+struct Site(u64);
+
+impl Site {
+    fn new(pc: u64, rest: usize) -> Self {
+        Self(pc << 16 | rest as u64)
+    }
+
+    fn data(self) -> *mut c_void {
+        self.0 as *mut c_void
+    }
+
+    fn of(data: *mut c_void) -> Self {
+        Self(data as u64)
+    }
+
+    fn pc(self) -> u64 {
+        self.0 >> 16
+    }
+
+    fn rest(self) -> u64 {
+        self.0 & 0xffff
+    }
+}
+
+/// A flush: where it is, and what it flushes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Flush {
+    site: u64,
+    kind: OpKind,
+    address: Address,
+}
+
+/// Flushes that were met; blocks are translated anew now and then, and their data must outlive them.
+static FLUSHES: LazyLock<Mutex<HashMap<Flush, &'static Flush>>> = LazyLock::new(Mutex::default);
+
+impl Flush {
+    fn data(self) -> *mut c_void {
+        let mut flushes = FLUSHES.lock().unwrap();
+        let kept = flushes.entry(self).or_insert_with(|| Box::leak(Box::new(self)));
+        std::ptr::from_ref(*kept).cast_mut().cast()
+    }
+}
+
+/// A block is translated.
+pub fn block(block: *mut qemu_plugin_tb) {
+    let instructions = qemu::instructions(block);
+    let count = instructions.len();
+    qemu::count_instructions(block, count);
+    for (index, instruction) in instructions.enumerate() {
+        if index == 0 {
+            GUEST_BASE.store(qemu::guest_base(instruction), Ordering::Relaxed);
+        }
+        let mut bytes = [0; 16];
+        let (size, pc) = qemu::bytes_of(instruction, &mut bytes);
+        let site = Site::new(pc, count - index - 1);
+        match classify(&bytes[..size], pc) {
+            Class::Plain => qemu::on_access(instruction, Accesses::All, plain, site.data()),
+            Class::Pieces => qemu::on_access(instruction, Accesses::All, pieces, site.data()),
+            Class::String => qemu::on_access(instruction, Accesses::All, string, site.data()),
+            Class::NonTemporal => qemu::on_access(instruction, Accesses::Stores, non_temporal, site.data()),
+            Class::Locked => qemu::on_access(instruction, Accesses::Stores, locked, site.data()),
+            Class::Flush(kind, address) => {
+                let flush = Flush {
+                    site: site.0,
+                    kind,
+                    address,
+                };
+                qemu::on_execution(instruction, true, flushed, flush.data());
+            }
+            Class::Fence(kind) => {
+                let callback = match kind {
+                    OpKind::Sfence => sfence,
+                    OpKind::Mfence => mfence,
+                    _ => lfence,
+                };
+                qemu::on_execution(instruction, false, callback, site.data());
+            }
+            Class::SystemCall => qemu::on_execution(instruction, false, system_call, site.data()),
+        }
+    }
+}
+
+#[inline(always)]
+fn access(vcpu: u32, info: qemu_plugin_meminfo_t, address: u64, data: *mut c_void, store: OpKind, join: Join) {
+    if BOUNDS.may_hold(address) {
+        record(vcpu, info, address, data, store, join);
+    }
+}
+
+fn record(vcpu: u32, info: qemu_plugin_meminfo_t, address: u64, data: *mut c_void, store: OpKind, join: Join) {
+    let site = Site::of(data);
+    let (size, stores) = qemu::access(info);
+    let kind = if stores { store } else { OpKind::Load };
+    thread::running(vcpu).access(kind, join, address, size, site.pc(), site.rest());
+}
+
+unsafe extern "C" fn plain(vcpu: u32, info: qemu_plugin_meminfo_t, address: u64, data: *mut c_void) {
+    access(vcpu, info, address, data, OpKind::Store, Join::Never);
+}
+
+unsafe extern "C" fn pieces(vcpu: u32, info: qemu_plugin_meminfo_t, address: u64, data: *mut c_void) {
+    access(vcpu, info, address, data, OpKind::Store, Join::Pieces);
+}
+
+unsafe extern "C" fn string(vcpu: u32, info: qemu_plugin_meminfo_t, address: u64, data: *mut c_void) {
+    access(vcpu, info, address, data, OpKind::Store, Join::String);
+}
+
+unsafe extern "C" fn non_temporal(vcpu: u32, info: qemu_plugin_meminfo_t, address: u64, data: *mut c_void) {
+    access(vcpu, info, address, data, OpKind::NtStore, Join::Pieces);
+}
+
+unsafe extern "C" fn locked(vcpu: u32, info: qemu_plugin_meminfo_t, address: u64, data: *mut c_void) {
+    if BOUNDS.is_empty() {
+        return;
+    }
+    let site = Site::of(data);
+    let (size, _) = qemu::access(info);
+    thread::running(vcpu).locked(address, size, site.pc(), site.rest());
+}
+
+unsafe extern "C" fn flushed(vcpu: u32, data: *mut c_void) {
+    if BOUNDS.is_empty() {
+        return;
+    }
+    // SAFETY: `Flush::data` made it, for good.
+    let flush = unsafe { &*data.cast::<Flush>() };
+    let address = flush.address.compute(qemu::register, qemu::segment_base);
+    if BOUNDS.may_hold(address) {
+        let site = Site(flush.site);
+        thread::running(vcpu).access(flush.kind, Join::Never, address, 1, site.pc(), site.rest());
+    }
+}
+
+fn fence(vcpu: u32, data: *mut c_void, kind: OpKind) {
+    if !BOUNDS.is_empty() {
+        let site = Site::of(data);
+        thread::running(vcpu).fence(kind, site.pc(), site.rest());
+    }
+}
+
+unsafe extern "C" fn sfence(vcpu: u32, data: *mut c_void) {
+    fence(vcpu, data, OpKind::Sfence);
+}
+
+unsafe extern "C" fn mfence(vcpu: u32, data: *mut c_void) {
+    fence(vcpu, data, OpKind::Mfence);
+}
+
+unsafe extern "C" fn lfence(vcpu: u32, data: *mut c_void) {
+    fence(vcpu, data, OpKind::Lfence);
+}
+
+unsafe extern "C" fn system_call(vcpu: u32, data: *mut c_void) {
+    thread::running(vcpu).call_pc = Site::of(data).pc();
+}
