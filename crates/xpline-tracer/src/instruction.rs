@@ -115,3 +115,133 @@ pub fn classify(bytes: &[u8], pc: u64) -> Class {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PC: u64 = 0x40_1000;
+
+    fn class(bytes: &[u8]) -> Class {
+        classify(bytes, PC)
+    }
+
+    /// The address of a flush, with each register 0x1000 times its number more than 1, fs at 7 << 40 and gs at 9 << 40.
+    fn flushed(bytes: &[u8]) -> (OpKind, u64) {
+        let Class::Flush(kind, address) = class(bytes) else {
+            panic!("{bytes:x?} is {:?}", class(bytes))
+        };
+        let base = |segment| if segment == Segment::Fs { 7 << 40 } else { 9 << 40 };
+        (kind, address.compute(|number| 1 + 0x1000 * u64::from(number), base))
+    }
+
+    #[test]
+    fn flushes_and_their_addresses() {
+        // clwb [rax], clflushopt [rcx+8], clflush [rdx+0x100]
+        assert_eq!(flushed(&[0x66, 0x0f, 0xae, 0x30]), (OpKind::Clwb, 1));
+        assert_eq!(flushed(&[0x66, 0x0f, 0xae, 0x79, 0x08]), (OpKind::ClflushOpt, 0x1009));
+        assert_eq!(flushed(&[0x0f, 0xae, 0xba, 0, 1, 0, 0]), (OpKind::Clflush, 0x2101));
+        // clflush [r13-1], clwb [r12]
+        assert_eq!(flushed(&[0x41, 0x0f, 0xae, 0x7d, 0xff]), (OpKind::Clflush, 0xd000));
+        assert_eq!(flushed(&[0x66, 0x41, 0x0f, 0xae, 0x34, 0x24]), (OpKind::Clwb, 0xc001));
+        // clwb [rbx+r9*8+16], clwb [rcx*4+0x20]
+        assert_eq!(
+            flushed(&[0x66, 0x42, 0x0f, 0xae, 0x74, 0xcb, 0x10]),
+            (OpKind::Clwb, 0x3001 + 8 * 0x9001 + 16)
+        );
+        assert_eq!(
+            flushed(&[0x66, 0x0f, 0xae, 0x34, 0x8d, 0x20, 0, 0, 0]),
+            (OpKind::Clwb, 4 * 0x1001 + 0x20)
+        );
+        // clwb [rip+0x10], of 8 bytes
+        assert_eq!(
+            flushed(&[0x66, 0x0f, 0xae, 0x35, 0x10, 0, 0, 0]),
+            (OpKind::Clwb, PC + 8 + 0x10)
+        );
+        // clwb fs:[rax], clwb gs:[0x30], clwb [eax-2] and fs:[eax-2] which wrap at 32 bits
+        assert_eq!(flushed(&[0x64, 0x66, 0x0f, 0xae, 0x30]), (OpKind::Clwb, (7 << 40) + 1));
+        assert_eq!(
+            flushed(&[0x65, 0x66, 0x0f, 0xae, 0x34, 0x25, 0x30, 0, 0, 0]),
+            (OpKind::Clwb, (9 << 40) + 0x30)
+        );
+        assert_eq!(
+            flushed(&[0x67, 0x66, 0x0f, 0xae, 0x70, 0xfe]),
+            (OpKind::Clwb, 0xffff_ffff)
+        );
+        assert_eq!(
+            flushed(&[0x64, 0x67, 0x66, 0x0f, 0xae, 0x70, 0xfe]),
+            (OpKind::Clwb, (7 << 40) + 0xffff_ffff)
+        );
+        // clwb [0x80000000], sign-extended, and with 32-bit addresses, which is not
+        let absolute = [0x67, 0x66, 0x0f, 0xae, 0x34, 0x25, 0, 0, 0, 0x80];
+        assert_eq!(flushed(&absolute[1..]), (OpKind::Clwb, 0xffff_ffff_8000_0000));
+        assert_eq!(flushed(&absolute), (OpKind::Clwb, 0x8000_0000));
+    }
+
+    #[test]
+    fn what_only_looks_like_a_flush_is_none() {
+        assert_eq!(class(&[0x0f, 0xae, 0xf8]), Class::Fence(OpKind::Sfence));
+        assert_eq!(class(&[0x0f, 0xae, 0xf0]), Class::Fence(OpKind::Mfence));
+        assert_eq!(class(&[0x0f, 0xae, 0xe8]), Class::Fence(OpKind::Lfence));
+        // xsaveopt [rax], stmxcsr [rax]
+        assert_eq!(class(&[0x0f, 0xae, 0x30]), Class::Plain);
+        assert_eq!(class(&[0x0f, 0xae, 0x18]), Class::Plain);
+    }
+
+    #[test]
+    fn stores_past_the_caches() {
+        // movnti [rax],ecx; movntps [rax],xmm0; movntpd; movntdq; movntq [rax],mm0
+        for bytes in [
+            &[0x0f, 0xc3, 0x08][..],
+            &[0x0f, 0x2b, 0],
+            &[0x66, 0x0f, 0x2b, 0],
+            &[0x66, 0x0f, 0xe7, 0],
+            &[0x0f, 0xe7, 0],
+        ] {
+            assert_eq!(class(bytes), Class::NonTemporal, "{bytes:x?}");
+        }
+        // vmovntps ymm, vmovntdq ymm, maskmovq, maskmovdqu, vmaskmovdqu
+        for bytes in [
+            &[0xc5, 0xfc, 0x2b, 0][..],
+            &[0xc5, 0xfd, 0xe7, 0],
+            &[0x0f, 0xf7, 0xc1],
+            &[0x66, 0x0f, 0xf7, 0xc1],
+            &[0xc5, 0xf9, 0xf7, 0xc1],
+        ] {
+            assert_eq!(class(bytes), Class::NonTemporal, "{bytes:x?}");
+        }
+        // movdqa [rax],xmm0 and movntdqa xmm0,[rax] are not.
+        assert_eq!(class(&[0x66, 0x0f, 0x7f, 0]), Class::Pieces);
+        assert_eq!(class(&[0x66, 0x0f, 0x38, 0x2a, 0]), Class::Pieces);
+    }
+
+    #[test]
+    fn locked_and_repeated_instructions() {
+        // lock add [rax],ecx; xchg [rax],ecx; lock cmpxchg16b [rax]
+        assert_eq!(class(&[0xf0, 0x01, 0x08]), Class::Locked);
+        assert_eq!(class(&[0x87, 0x08]), Class::Locked);
+        assert_eq!(class(&[0xf0, 0x48, 0x0f, 0xc7, 0x08]), Class::Locked);
+        // xchg eax,ecx; add [rax],ecx
+        assert_eq!(class(&[0x87, 0xc8]), Class::Plain);
+        assert_eq!(class(&[0x01, 0x08]), Class::Plain);
+        // rep movsb, rep stosq, repne scasb; movsb; rep ret
+        assert_eq!(class(&[0xf3, 0xa4]), Class::String);
+        assert_eq!(class(&[0xf3, 0x48, 0xab]), Class::String);
+        assert_eq!(class(&[0xf2, 0xae]), Class::String);
+        assert_eq!(class(&[0xa4]), Class::Plain);
+        assert_eq!(class(&[0xf3, 0xc3]), Class::Plain);
+        assert_eq!(class(&[0x0f, 0x05]), Class::SystemCall);
+    }
+
+    #[test]
+    fn any_bytes_have_a_class() {
+        let mut state = 1u64;
+        for _ in 0..100_000 {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let bytes = (u128::from(state) << 64 | u128::from(state.swap_bytes())).to_be_bytes();
+            classify(&bytes, PC);
+        }
+    }
+}

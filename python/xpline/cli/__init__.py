@@ -30,6 +30,7 @@ COMMANDS = {
     "reproduce": "reproduce:reproduce",
     "replay": "replay:replay",
     "trace": "trace:app",
+    "tracer": "tracer:app",
 }
 
 
