@@ -19,6 +19,7 @@ mod point;
 mod rng;
 mod row;
 mod runner;
+mod samples;
 mod stats;
 mod stream;
 mod workload;
@@ -31,5 +32,6 @@ pub use point::{
 };
 pub use row::{Row, Settings};
 pub use runner::{run_point, run_points};
+pub use samples::{Mark, Samples};
 pub use stream::{Stream, streams};
 pub use workload::{Group, Mode, Place, Step, StepOp, Workload};

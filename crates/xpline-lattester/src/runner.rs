@@ -24,6 +24,7 @@ use xpline_model::{Counters, Machine, NANOSECOND, Platform, Time};
 use crate::parts::Marks;
 use crate::point::{Experiment, Op, Point};
 use crate::row::{Row, Timings};
+use crate::samples::{Mark, Samples};
 use crate::stats::{self, WINDOWS};
 use crate::stream::{Found, LINE, Probes, Stream, line_bytes, streams};
 
@@ -37,7 +38,7 @@ pub const WINDOW: u64 = 8 << 10;
 pub const MAX_REQUESTS: u64 = 1 << 20;
 
 /// Writes round a hot spot that its percentiles are taken from.
-pub const TAIL: u64 = 4 << 20;
+pub const TAIL: u64 = 20_000_000;
 
 /// Pages that move in a window.
 const MOVES: u64 = 3;
@@ -69,7 +70,8 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
     let mut window = WINDOW.max(round).min((limit - warm_up) / WINDOWS as u64).max(1);
     run.advance_by(warm_up)?;
     loop {
-        let (before, timed_before, found_before) = (run.machine.counters(), run.timed(), run.found());
+        run.streams.iter_mut().for_each(Stream::forget_samples);
+        let (before, found_before) = (run.machine.counters(), run.found());
         let marks = Marks::new(&run.streams);
         let mut values = [None; WINDOWS];
         for value in &mut values {
@@ -85,17 +87,17 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
         window *= 2;
         if settled || requests(&counters) + window * WINDOWS as u64 > limit {
             let counted = counters.since(&before);
-            let samples = run.latencies_from(timed_before);
+            let samples = run.streams[0].samples();
             let (parts, sampled) = match &point.experiment {
                 Experiment::Workload(workload) => marks.parts(workload, &run.streams, counted.time),
                 _ => (Vec::new(), None),
             };
             let timings = Timings {
-                latencies: samples.and_then(stats::latencies).or(sampled),
+                latencies: samples.and_then(Samples::latencies).or(sampled),
                 parts,
                 stalls: samples
                     .filter(|_| shows_stalls(&point.experiment))
-                    .and_then(stats::stalls),
+                    .and_then(Samples::stalls),
                 miss_ratio: run.miss_ratio_since(found_before),
             };
             return Some(Row::new(platform, point, &counted, &timings, settled));
@@ -171,10 +173,10 @@ impl Run<'_> {
     }
 
     /// What the experiment is judged by, since an earlier reading.
-    fn value(&self, experiment: &Experiment, before: &Counters, timed_before: usize) -> Option<f64> {
+    fn value(&self, experiment: &Experiment, before: &Counters, timed_before: Mark) -> Option<f64> {
         let counted = self.machine.counters().since(before);
-        if let Some(samples) = self.latencies_from(timed_before) {
-            return (!samples.is_empty()).then(|| samples.iter().sum::<Time>() as f64 / samples.len() as f64);
+        if let Some(samples) = self.streams[0].samples() {
+            return samples.mean_since(timed_before);
         }
         if let Experiment::XpBuffer(_) = experiment {
             let total = counted.dimm_total();
@@ -184,8 +186,8 @@ impl Run<'_> {
     }
 
     /// Accesses timed so far. Only single threads time their accesses.
-    fn timed(&self) -> usize {
-        self.latencies_from(0).map_or(0, <[Time]>::len)
+    fn timed(&self) -> Mark {
+        self.streams[0].samples().map(Samples::mark).unwrap_or_default()
     }
 
     /// What replacement probes have found so far.
@@ -198,10 +200,6 @@ impl Run<'_> {
         let now = self.found();
         let probed = now.probed - earlier.probed;
         (probed > 0).then(|| (now.missed - earlier.missed) as f64 / probed as f64)
-    }
-
-    fn latencies_from(&self, first: usize) -> Option<&[Time]> {
-        self.streams[0].samples().map(|samples| &samples[first..])
     }
 }
 

@@ -54,24 +54,30 @@ pub fn latencies(samples: &[Time]) -> Option<Latencies> {
 }
 
 /// How much longer than the median a stalled access takes.
-const STALL: Time = 10;
+pub const STALL: Time = 10;
 
 /// Accesses, of latencies in ps and in order, that took over ten times the median; `None` without any accesses.
 pub fn stalls(samples: &[Time]) -> Option<Stalls> {
-    let median = |values: &mut [u64]| {
-        values.sort_unstable();
-        (!values.is_empty()).then(|| values[(values.len() - 1) / 2])
-    };
     let typical = median(&mut samples.to_vec())?;
-    let stalled = |&(_, &sample): &(usize, &Time)| sample > STALL * typical;
-    let stalled: Vec<(usize, &Time)> = samples.iter().enumerate().filter(stalled).collect();
-    let mut latencies: Vec<Time> = stalled.iter().map(|&(_, &sample)| sample).collect();
-    let mut gaps: Vec<u64> = stalled.windows(2).map(|pair| (pair[1].0 - pair[0].0) as u64).collect();
-    Some(Stalls {
-        share: stalled.len() as f64 / samples.len() as f64,
+    let numbered = (0..).zip(samples.iter().copied());
+    let stalled: Vec<(u64, Time)> = numbered.filter(|&(_, sample)| sample > STALL * typical).collect();
+    Some(stalls_of(&stalled, samples.len() as u64))
+}
+
+/// Stalls by their numbers and latencies, among `count` accesses.
+pub fn stalls_of(stalled: &[(u64, Time)], count: u64) -> Stalls {
+    let mut latencies: Vec<Time> = stalled.iter().map(|&(_, latency)| latency).collect();
+    let mut gaps: Vec<u64> = stalled.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    Stalls {
+        share: stalled.len() as f64 / count as f64,
         median: median(&mut latencies).map(|latency| latency as f64 / NANOSECOND as f64),
         interval: median(&mut gaps),
-    })
+    }
+}
+
+fn median(values: &mut [u64]) -> Option<u64> {
+    values.sort_unstable();
+    (!values.is_empty()).then(|| values[(values.len() - 1) / 2])
 }
 
 #[cfg(test)]

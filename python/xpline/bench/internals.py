@@ -62,7 +62,7 @@ def tail(
 ) -> pl.DataFrame:
     """Tail latency of 64 B writes round a hot spot of ``region`` bytes, each made persistent.
 
-    ``stall_share`` is the share of writes that take over ten times the median. A point is 4,194,304 writes, unless
+    ``stall_share`` is the share of writes that take over ten times the median. A point is 20 million writes, unless
     ``max_requests`` says otherwise.
 
     >>> hot, wide = tail("optane-ni", region=["256", "16MiB"], max_requests=1 << 18)["stall_share"]

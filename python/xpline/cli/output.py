@@ -40,6 +40,9 @@ SHOWN = {
     "latency_std_ns": ("std ns", "{:.1f}"),
     "latency_p50_ns": ("p50 ns", "{:.1f}"),
     "latency_p99_ns": ("p99 ns", "{:.1f}"),
+    "latency_p999_ns": ("p99.9 ns", "{:.1f}"),
+    "latency_p9999_ns": ("p99.99 ns", "{:.1f}"),
+    "latency_p99999_ns": ("p99.999 ns", "{:.1f}"),
     "latency_max_ns": ("max ns", "{:.1f}"),
     "stall_share": ("stalls", "{:.2g}"),
     "stall_interval": ("writes between", "{}"),
@@ -52,10 +55,15 @@ SHOWN = {
     "bound_gain": ("gain of relief", "{:+.0%}"),
 }
 
+#: Percentiles that are shown of experiments about the tail.
+_TAIL = ("latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns")
+
 
 def print_table(table: pl.DataFrame) -> None:
     """Print the columns of a table that hold something, for people."""
     shown = [name for name in SHOWN if name in table.columns and table[name].null_count() < table.height]
+    if "stall_share" not in shown:
+        shown = [name for name in shown if name not in _TAIL]
     if "settled" in shown and table["settled"].all():
         shown.remove("settled")
     drawn = Table(box=None, pad_edge=False)

@@ -14,6 +14,7 @@ use xpline_model::{Op, OpKind, Platform, Program, Time};
 
 use crate::point::{self, Align, Binding, Experiment, Pattern, Point};
 use crate::rng::Rng;
+use crate::samples::Samples;
 use crate::workload::Workload;
 use access::Accesses;
 use flush::Flushing;
@@ -108,7 +109,7 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
             Stream::TimedSequential(Timed::rewrite(Stride::ring(base, size, size), op, size))
         }
         &Experiment::Tail(point::Tail { op, region }) => {
-            Stream::TimedSequential(Timed::rewrite(Stride::ring(base, LINE, region), op, LINE))
+            Stream::TimedSequential(Timed::rewrite(Stride::ring(base, LINE, region), op, LINE).in_histogram())
         }
         Experiment::Workload(_) => unreachable!("its threads differ: they come from chains"),
     }
@@ -193,14 +194,25 @@ impl Stream {
         }
     }
 
-    /// Latencies measured so far, in order; `None` where the experiment times no single access.
-    pub fn samples(&self) -> Option<&[Time]> {
+    /// Latencies measured so far; `None` where the experiment times no single access.
+    pub fn samples(&self) -> Option<&Samples> {
         match self {
             Self::TimedSequential(timed) => Some(timed.samples()),
             Self::TimedRandom(timed) => Some(timed.samples()),
             Self::TimedMasked(timed) => Some(timed.samples()),
             Self::Replacement(probes) => Some(probes.samples()),
             _ => None,
+        }
+    }
+
+    /// Statistics of latencies begin anew.
+    pub fn forget_samples(&mut self) {
+        match self {
+            Self::TimedSequential(timed) => timed.samples_mut().forget(),
+            Self::TimedRandom(timed) => timed.samples_mut().forget(),
+            Self::TimedMasked(timed) => timed.samples_mut().forget(),
+            Self::Replacement(probes) => probes.samples_mut().forget(),
+            _ => {}
         }
     }
 

@@ -6,6 +6,7 @@ use xpline_model::{Op, OpKind, Time};
 use super::{REGION, fence, line};
 use crate::point::{Buffer, Order, Replacement};
 use crate::rng::Rng;
+use crate::samples::Samples;
 
 /// Lines of the reference page that are timed at the start of each round, one of them twice.
 const REFERENCE: usize = 3;
@@ -32,7 +33,7 @@ pub struct Probes {
     started: Option<Time>,
     reference: [Time; REFERENCE],
     found: Found,
-    samples: Vec<Time>,
+    samples: Samples,
 }
 
 /// Bytes of a line and of a page, sets of the table's cache (pages from one to the next of the same), and ways of each.
@@ -82,7 +83,7 @@ impl Probes {
             started: None,
             reference: [0; REFERENCE],
             found: Found::default(),
-            samples: Vec::new(),
+            samples: Samples::each(),
         };
         probes.begin_round();
         probes
@@ -94,8 +95,12 @@ impl Probes {
     }
 
     /// Latencies of the lines read again, in ps, in order.
-    pub fn samples(&self) -> &[Time] {
+    pub fn samples(&self) -> &Samples {
         &self.samples
+    }
+
+    pub fn samples_mut(&mut self) -> &mut Samples {
+        &mut self.samples
     }
 
     pub fn found(&self) -> Found {

@@ -5,6 +5,7 @@ use xpline_model::{Op, OpKind, Time};
 use super::walk::Walk;
 use super::{LINE, fence, line};
 use crate::point;
+use crate::samples::Samples;
 
 /// Bytes of the single accesses whose latency is measured.
 const WORD: u32 = 8;
@@ -26,7 +27,7 @@ pub struct Timed<W> {
     evict: bool,
     step: Step,
     started: Option<Time>,
-    samples: Vec<Time>,
+    samples: Samples,
 }
 
 /// What comes next, with the bytes of it that are done.
@@ -77,15 +78,27 @@ impl<W: Walk> Timed<W> {
             fence,
             step: Step::Start,
             started: None,
-            samples: Vec::new(),
+            samples: Samples::each(),
         };
         timed.begin();
         timed
     }
 
-    /// Latencies measured so far, in ps, in order.
-    pub fn samples(&self) -> &[Time] {
+    /// The same, with a histogram in place of each latency.
+    pub fn in_histogram(self) -> Self {
+        Self {
+            samples: Samples::histogram(),
+            ..self
+        }
+    }
+
+    /// Latencies measured so far.
+    pub fn samples(&self) -> &Samples {
         &self.samples
+    }
+
+    pub fn samples_mut(&mut self) -> &mut Samples {
+        &mut self.samples
     }
 
     pub fn stamp(&mut self, now: Time) {
