@@ -35,8 +35,8 @@ def draw(results: Results, measured: Measurements) -> Figure:
         title,
         "Twenty million 64 B writes in order round a hot spot, each made persistent. When one line has been written "
         "some thousand times, wear levelling moves its page and stalls the next write for tens of microseconds; the "
-        "wider the hot spot, the fewer the moves. Fewer than one write in 10,000 is stalled, so the lower percentiles lie on "
-        "each other at the usual latency.",
+        "wider the hot spot, the fewer the moves. Fewer than one write in 10,000 is stalled, so the lower percentiles "
+        "lie on each other at the usual latency.",
         style.finish(style.beside([panels[0].add_params(style.PICK), *panels[1:]]), title, legend_line("lines", None)),
         data,
         None,
