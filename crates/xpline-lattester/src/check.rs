@@ -176,7 +176,7 @@ fn persists(op: Op) -> Result<(), PointError> {
 
 /// A region that fits in the memory of a thread once it is spread over the bits outside the mask.
 fn spread_region(chase: &Chase) -> Result<(), PointError> {
-    let &Chase { region, mask } = chase;
+    let &Chase { region, mask, .. } = chase;
     size("region", region)?;
     if mask >= REGION || !mask.is_multiple_of(LINE) {
         let allowed = "address bits to keep 0, as their sum: of the bits 6 to 30, so that 4096 is bit 12 (0 for none)";

@@ -30,6 +30,7 @@ pub use point::{
     Align, Binding, Buffer, Chase, Experiment, Flush, Latency, Op, Order, Pattern, PersistLatency, Point, PointError,
     Random, Replacement, Stride, Tail, Wear, XpBuffer,
 };
+pub use rng::Rng;
 pub use row::{Row, Settings};
 pub use runner::{run_point, run_points};
 pub use samples::{Mark, Samples};

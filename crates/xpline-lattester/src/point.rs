@@ -105,7 +105,7 @@ pub struct PersistLatency {
     pub size: u64,
 }
 
-/// Latency of loads that wait for each other, at random 64 B of a region and past the caches.
+/// Latency of loads that wait for each other, at random 64 B of a region: past the caches, or through them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chase {
@@ -114,6 +114,9 @@ pub struct Chase {
     /// Address bits that stay 0: the region is spread over the others.
     #[serde(default)]
     pub mask: u64,
+    /// Whether lines stay in the caches that they come into.
+    #[serde(default)]
+    pub cached: bool,
 }
 
 /// Share of lines that a buffer of a DIMM has given up, after as many were read, when they are read again.

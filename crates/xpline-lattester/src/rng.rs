@@ -19,6 +19,16 @@ impl Rng {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// The generator that goes on from a state.
+    pub fn from_state(state: u64) -> Self {
+        Self(state)
+    }
+
+    /// What the next number is made from.
+    pub fn state(&self) -> u64 {
+        self.0
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -78,6 +78,7 @@ pub struct Settings {
     pub lines: Option<u64>,
     pub region: Option<u64>,
     pub mask: Option<u64>,
+    pub cached: Option<bool>,
     pub buffer: Option<Buffer>,
     pub order: Option<Order>,
     pub threads: u32,
@@ -152,7 +153,7 @@ impl Row {
         let time_ns = counted.time as f64 / NANOSECOND as f64;
         let bandwidth = || bytes as f64 / MIB / (time_ns * 1e-9);
         Self {
-            settings: Settings::new(platform, point),
+            settings: Settings::new(&platform.name, point),
             bandwidth_mib_s: (!point.experiment.is_latency() && time_ns > 0.0).then(bandwidth),
             operations_s: (!parts.is_empty()).then(|| parts.iter().map(|part| part.operations_s).sum()),
             bytes,
@@ -187,10 +188,11 @@ impl Row {
 }
 
 impl Settings {
-    fn new(platform: &Platform, point: &Point) -> Self {
+    /// What sets the row of a point on a memory of this name.
+    pub fn new(platform: &str, point: &Point) -> Self {
         let experiment = &point.experiment;
         let settings = Self {
-            platform: platform.name.clone(),
+            platform: platform.into(),
             experiment: experiment.name(),
             workload: None,
             op: None,
@@ -204,6 +206,7 @@ impl Settings {
             lines: None,
             region: None,
             mask: None,
+            cached: None,
             buffer: None,
             order: None,
             threads: experiment.threads(),
@@ -255,6 +258,7 @@ impl Settings {
             Experiment::Chase(p) => Self {
                 region: Some(p.region),
                 mask: Some(p.mask),
+                cached: Some(p.cached),
                 ..settings
             },
             Experiment::Replacement(p) => Self {

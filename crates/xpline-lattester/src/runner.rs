@@ -60,6 +60,7 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
         run.warm_caches(platform);
     }
     let round = requests_of_round(platform, &point.experiment);
+<<<<<<< HEAD
     let mut limit = point
         .max_requests
         .unwrap_or(MAX_REQUESTS.max(2 * WINDOWS as u64 * round));
@@ -67,6 +68,16 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
         limit = limit.min(workload.requests()).max(1);
     }
     let warm_up = WARM_UP.min(limit / 4);
+=======
+    let limit = point.max_requests.unwrap_or(
+        MAX_REQUESTS
+            .max(2 * WINDOWS as u64 * round)
+            .max(2 * filling(platform, &point.experiment)),
+    );
+    let warm_up = WARM_UP
+        .min(limit / 4)
+        .max(filling(platform, &point.experiment).min(limit / 2));
+>>>>>>> 2005199 (The memory of the host can be measured: targets, kernels assembled from one description, repeats until the median is known)
     let mut window = WINDOW.max(round).min((limit - warm_up) / WINDOWS as u64).max(1);
     run.advance_by(warm_up)?;
     loop {
@@ -236,6 +247,14 @@ fn leaves_dirty_lines(experiment: &Experiment) -> bool {
         Experiment::Align(align) => align.op == Op::Store,
         Experiment::Workload(workload) => workload.leaves_dirty_lines(),
         _ => false,
+    }
+}
+
+/// Random loads after which the caches hold what they can of a region that stays in them: 98 % of it.
+fn filling(platform: &Platform, experiment: &Experiment) -> u64 {
+    match experiment {
+        Experiment::Chase(chase) if chase.cached => 4 * chase.region.min(2 * platform.l3.size) / LINE,
+        _ => 0,
     }
 }
 

@@ -98,8 +98,8 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
             Stream::TimedSequential(Timed::persist(Stride::new(base, size, size), op, size))
         }
         Experiment::XpBuffer(xpbuffer) => Stream::XpBuffer(Rounds::new(xpbuffer.lines, line_bytes(platform))),
-        &Experiment::Chase(point::Chase { region, mask }) => {
-            Stream::TimedMasked(Timed::chase(Masked::new(region, mask, rng)))
+        &Experiment::Chase(point::Chase { region, mask, cached }) => {
+            Stream::TimedMasked(Timed::chase(Masked::new(region, mask, rng), cached))
         }
         Experiment::Replacement(run) => match &platform.memory {
             Memory::Optane(optane) => Stream::Replacement(Probes::new(optane, run, rng)),

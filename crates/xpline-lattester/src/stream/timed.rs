@@ -60,11 +60,11 @@ impl<W: Walk> Timed<W> {
         Self::new(walk, op, size, LINE as u32, OpKind::Sfence, false, false)
     }
 
-    /// Loads of a line that wait for each other, as those of a pointer chase do. Each line is flushed once it is there, and
-    /// before the next is loaded.
-    pub fn chase(walk: W) -> Self {
+    /// Loads of a line that wait for each other, as those of a pointer chase do. Unless lines stay in the caches, each is
+    /// flushed once it is there, and before the next is loaded.
+    pub fn chase(walk: W, cached: bool) -> Self {
         let load = point::Op::Load;
-        Self::new(walk, load, LINE, LINE as u32, OpKind::Mfence, false, true)
+        Self::new(walk, load, LINE, LINE as u32, OpKind::Mfence, false, !cached)
     }
 
     fn new(walk: W, op: point::Op, size: u64, grain: u32, fence: OpKind, preload: bool, evict: bool) -> Self {

@@ -1,0 +1,220 @@
+//! What the windows of a point add up to.
+
+use crate::clock::Clock;
+use crate::native::net_ns;
+use crate::plan::Judge;
+use crate::row::{Latencies, Stalls};
+use crate::stats::{Median, Samples};
+use crate::team::{Disturbance, Work};
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// Accesses behind the percentiles of an experiment that looks for stalls.
+const STALLS_FROM: u64 = 1 << 20;
+
+/// How much longer than the median a stalled access takes.
+const STALL: u32 = 10;
+
+/// The windows of a point so far.
+pub struct Tally {
+    judge: Judge,
+    bytes_of_access: u64,
+    requests_of_access: u64,
+    /// Cycles that reading the clock costs.
+    timer: u32,
+    values: Vec<f64>,
+    accesses: u64,
+    cycles: u64,
+    samples: Samples,
+    stalled: Vec<u32>,
+    gaps: Vec<u64>,
+    disturbance: Disturbance,
+    cache_misses: Option<u64>,
+}
+
+impl Tally {
+    pub fn new(judge: Judge, bytes_of_access: u64, requests_of_access: u64, timer: u32) -> Self {
+        Self {
+            judge,
+            bytes_of_access,
+            requests_of_access,
+            timer,
+            values: vec![],
+            accesses: 0,
+            cycles: 0,
+            samples: Samples::default(),
+            stalled: vec![],
+            gaps: vec![],
+            disturbance: Disturbance::default(),
+            cache_misses: Some(0),
+        }
+    }
+
+    /// Add what the threads did in a window.
+    pub fn add(&mut self, work: Vec<Work>) {
+        let clock = Clock::get();
+        self.values.push(match self.judge {
+            Judge::Bandwidth => {
+                let rate = |work: &Work| (work.accesses * self.bytes_of_access) as f64 / clock.ns(work.cycles);
+                work.iter().map(rate).sum::<f64>() * 1e9 / MIB
+            }
+            Judge::Chain => clock.ns(work[0].cycles) / work[0].accesses as f64,
+            Judge::Latency | Judge::Stalls => {
+                let cycles: f64 = work[0].samples.iter().map(|&sample| f64::from(sample)).sum();
+                net_ns(cycles / work[0].samples.len() as f64, self.timer)
+            }
+        });
+        self.cycles += work.iter().map(|work| work.cycles).max().unwrap_or(0);
+        for one in work {
+            self.accesses += one.accesses;
+            self.disturbance.add(one.disturbance);
+            self.cache_misses = self.cache_misses.zip(one.cache_misses).map(|(sum, more)| sum + more);
+            one.samples.iter().for_each(|&sample| self.samples.add(sample));
+            if self.judge == Judge::Stalls {
+                self.find_stalls(&one.samples);
+            }
+        }
+    }
+
+    fn find_stalls(&mut self, samples: &[u32]) {
+        let mut sorted = samples.to_vec();
+        let Some(middle) = sorted.len().checked_sub(1).map(|last| last / 2) else {
+            return;
+        };
+        let median = *sorted.select_nth_unstable(middle).1;
+        let bound = median.saturating_sub(self.timer).saturating_mul(STALL);
+        let mut last = None;
+        for (place, &sample) in samples.iter().enumerate() {
+            if sample.saturating_sub(self.timer) > bound {
+                self.stalled.push(sample);
+                self.gaps.extend(last.map(|last| (place - last) as u64));
+                last = Some(place);
+            }
+        }
+    }
+
+    pub fn judge(&self) -> Judge {
+        self.judge
+    }
+
+    pub fn repeats(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are enough accesses for what the experiment looks for.
+    pub fn samples_suffice(&self) -> bool {
+        self.judge != Judge::Stalls || self.samples.count() >= STALLS_FROM
+    }
+
+    pub fn median(&self) -> Median {
+        Median::of(&self.values)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.accesses * self.bytes_of_access
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.accesses * self.requests_of_access
+    }
+
+    /// The time of all windows, one after the other.
+    pub fn time_ns(&self) -> f64 {
+        Clock::get().ns(self.cycles)
+    }
+
+    pub fn disturbance(&self) -> Disturbance {
+        self.disturbance
+    }
+
+    pub fn cache_misses(&self) -> Option<u64> {
+        self.cache_misses
+    }
+
+    /// What reading the clock costs, where single accesses are timed.
+    pub fn timer_ns(&self) -> Option<f64> {
+        (self.samples.count() > 0).then(|| Clock::get().ns(self.timer.into()))
+    }
+
+    pub fn latencies(&self) -> Latencies {
+        let shares = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0];
+        let Some(found) = self.samples.quantiles(shares) else {
+            return Latencies::default();
+        };
+        let [p50, p90, p99, p999, p9999, p99999, max] = found.map(|cycles| Some(net_ns(cycles.into(), self.timer)));
+        Latencies {
+            latency_std_ns: Some(self.samples.std() / Clock::get().cycles_per_ns),
+            latency_p50_ns: p50,
+            latency_p90_ns: p90,
+            latency_p99_ns: p99,
+            latency_p999_ns: p999,
+            latency_p9999_ns: p9999,
+            latency_p99999_ns: p99999,
+            latency_max_ns: max,
+        }
+    }
+
+    pub fn stalls(&self) -> Stalls {
+        if self.judge != Judge::Stalls {
+            return Stalls::default();
+        }
+        let mut stalled = self.stalled.clone();
+        let mut gaps = self.gaps.clone();
+        stalled.sort_unstable();
+        gaps.sort_unstable();
+        let middle = |length: usize| length.checked_sub(1).map(|last| last / 2);
+        Stalls {
+            stall_share: Some(stalled.len() as f64 / self.samples.count().max(1) as f64),
+            stall_ns: middle(stalled.len()).map(|at| net_ns(stalled[at].into(), self.timer)),
+            stall_interval: middle(gaps.len()).map(|at| gaps[at]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bandwidth_is_that_of_all_threads_together() {
+        let clock = Clock::get();
+        let mut tally = Tally::new(Judge::Bandwidth, 64, 1, 0);
+        let work = || Work {
+            accesses: 1 << 14,
+            cycles: clock.cycles(0.001),
+            ..Work::default()
+        };
+        tally.add(vec![work(), work()]);
+        // 1 MiB a millisecond, by each of two threads.
+        assert!(
+            (tally.median().value / 2000.0 - 1.0).abs() < 1e-3,
+            "{}",
+            tally.median().value
+        );
+        assert_eq!((tally.bytes(), tally.requests()), (2 << 20, 1 << 15));
+    }
+
+    #[test]
+    fn stalls_stand_out_from_the_median_and_the_timer_is_not_in_them() {
+        let mut samples = vec![150; 60];
+        for at in [10, 20, 50] {
+            samples[at] = 50 + 2000;
+        }
+        samples[30] = 50 + 1000; // exactly ten times the median
+        let mut tally = Tally::new(Judge::Stalls, 64, 1, 50);
+        tally.add(vec![Work {
+            accesses: 60,
+            cycles: 1,
+            samples,
+            ..Work::default()
+        }]);
+        let stalls = tally.stalls();
+        assert_eq!(
+            (stalls.stall_share, stalls.stall_interval),
+            (Some(3.0 / 60.0), Some(10))
+        );
+        let ns = stalls.stall_ns.unwrap() * Clock::get().cycles_per_ns;
+        assert!((ns - 2000.0).abs() < 1e-6);
+        assert!((tally.latencies().latency_p50_ns.unwrap() * Clock::get().cycles_per_ns - 100.0).abs() < 1e-6);
+    }
+}
