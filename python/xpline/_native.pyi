@@ -59,3 +59,25 @@ def convert_trace(
 
 def trace_info(path: str, options: str = "{}", on_progress: Callable[[int, int], object] | None = None) -> str:
     """Read a whole trace and return what is in it (a JSON object)."""
+
+class Host:
+    """Memory of this machine, with the options that it is measured with (a JSON object); both checked."""
+
+    def __init__(self, target: str, options: str = "{}") -> None: ...
+    @property
+    def cpus(self) -> int:
+        """CPUs that threads can be pinned to."""
+
+    def check_points(self, points: Sequence[str]) -> None:
+        """Raise :class:`XplineError` if a point (a JSON object) cannot be measured here."""
+
+    def run_points(self, points: Sequence[str], on_done: Callable[[int, str], object] | None = None) -> list[str]:
+        """Measure points one after the other; the rest is as in :func:`run_points`."""
+
+    @staticmethod
+    def environment() -> str:
+        """This machine, as far as it can be seen without privileges (a JSON object)."""
+
+    @staticmethod
+    def counters_absence() -> str | None:
+        """Why cache misses cannot be counted; None where they can."""

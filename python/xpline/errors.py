@@ -9,7 +9,7 @@ from xpline._native import XplineError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Interrupted", "XplineError"]
+__all__ = ["IncompleteError", "Interrupted", "XplineError"]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -17,4 +17,12 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, table: pl.DataFrame) -> None:
         super().__init__(f"interrupted after {table.height} complete points")
+        self.table = table
+
+
+class IncompleteError(XplineError):
+    """A sweep could not go on; ``table`` holds the rows of the points that were complete."""
+
+    def __init__(self, message: str, table: pl.DataFrame) -> None:
+        super().__init__(message)
         self.table = table

@@ -31,6 +31,7 @@ SETTINGS: dict[str, type[pl.DataType]] = {
     "lines": pl.Int64,  # XPLines of the region, or lines that are read again
     "region": pl.Int64,  # bytes that are read, or of the hot spot
     "mask": pl.Int64,  # address bits that stay 0, as their sum
+    "cached": pl.Boolean,  # lines stay in the caches
     "buffer": pl.String,
     "order": pl.String,  # in which lines are read again
     "threads": pl.Int64,
@@ -73,6 +74,28 @@ MEASURES: dict[str, type[pl.DataType]] = {
 #: Every column, in order.
 COLUMNS = SETTINGS | MEASURES
 
+#: Columns after those, in tables with a row that was measured on a host: how sure it is, and what it was measured on.
+HOST: dict[str, type[pl.DataType]] = {
+    "ci_low": pl.Float64,  # 95 % confidence interval of the median, MiB/s or ns
+    "ci_high": pl.Float64,
+    "precision": pl.Float64,  # half its width over the median
+    "repeats": pl.Int64,
+    "outliers": pl.Int64,  # repeats that stand out; they are in the median
+    "isa": pl.String,  # avx512, avx2, sse2
+    "flush_by": pl.String,  # clwb, clflushopt, clflush
+    "pages": pl.String,
+    "huge_share": pl.Float64,  # of the memory, what is on pages of 2 MiB or more
+    "mapping": pl.String,  # anonymous, MAP_SYNC, page cache, device DAX, O_DIRECT
+    "cpus": pl.String,
+    "cache_misses": pl.Int64,  # of the threads, in the last cache
+    "page_faults": pl.Int64,  # while measuring, as the next two
+    "context_switches": pl.Int64,
+    "migrations": pl.Int64,
+    "timer_ns": pl.Float64,  # cost of reading the clock, which is not in the latencies
+    "noise": pl.String,  # what disturbed the measurement, in words
+    "environment": pl.String,  # the machine, as JSON
+}
+
 #: The file types that :func:`write` knows, by suffix.
 WRITERS: dict[str, Callable[[pl.DataFrame, BytesIO], Any]] = {
     ".parquet": pl.DataFrame.write_parquet,
@@ -87,7 +110,9 @@ def from_rows(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     >>> from_rows([{"platform": "dram", "ewr": 1.0}]).select("platform", "ewr", "size").row(0)
     ('dram', 1.0, None)
     """
-    return pl.DataFrame(list(rows), schema=COLUMNS, orient="row")
+    rows = list(rows)
+    measured = any(row.get("source") == "host" for row in rows)
+    return pl.DataFrame(rows, schema=COLUMNS | HOST if measured else COLUMNS, orient="row")
 
 
 def check_writable(path: Path) -> None:

@@ -60,24 +60,14 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
         run.warm_caches(platform);
     }
     let round = requests_of_round(platform, &point.experiment);
-<<<<<<< HEAD
+    let filling = filling(platform, &point.experiment);
     let mut limit = point
         .max_requests
-        .unwrap_or(MAX_REQUESTS.max(2 * WINDOWS as u64 * round));
+        .unwrap_or(MAX_REQUESTS.max(2 * WINDOWS as u64 * round).max(2 * filling));
     if let Experiment::Workload(workload) = &point.experiment {
         limit = limit.min(workload.requests()).max(1);
     }
-    let warm_up = WARM_UP.min(limit / 4);
-=======
-    let limit = point.max_requests.unwrap_or(
-        MAX_REQUESTS
-            .max(2 * WINDOWS as u64 * round)
-            .max(2 * filling(platform, &point.experiment)),
-    );
-    let warm_up = WARM_UP
-        .min(limit / 4)
-        .max(filling(platform, &point.experiment).min(limit / 2));
->>>>>>> 2005199 (The memory of the host can be measured: targets, kernels assembled from one description, repeats until the median is known)
+    let warm_up = WARM_UP.min(limit / 4).max(filling.min(limit / 2));
     let mut window = WINDOW.max(round).min((limit - warm_up) / WINDOWS as u64).max(1);
     run.advance_by(warm_up)?;
     loop {

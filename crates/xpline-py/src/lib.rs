@@ -1,5 +1,6 @@
 //! The Python extension of xpline; thin.
 
+mod host;
 mod platform;
 mod points;
 mod traces;
@@ -25,6 +26,8 @@ mod _native {
 
     #[pymodule_export]
     use super::XplineError;
+    #[pymodule_export]
+    use super::host::Host;
     #[pymodule_export]
     use super::platform::Platform;
     #[pymodule_export]

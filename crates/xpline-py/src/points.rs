@@ -54,7 +54,7 @@ pub fn run_points(
 }
 
 /// Hand over rows as they come, until no more can come; stop early on Ctrl-C or when `on_done` raises.
-fn listen(py: Python<'_>, finished: &mut Receiver<(usize, String)>, on_done: Option<&Py<PyAny>>) -> PyResult<()> {
+pub fn listen(py: Python<'_>, finished: &mut Receiver<(usize, String)>, on_done: Option<&Py<PyAny>>) -> PyResult<()> {
     loop {
         let finished = &mut *finished; // a receiver may move to another thread, but not be shared with one
         match py.detach(move || finished.recv_timeout(ATTENTION)) {

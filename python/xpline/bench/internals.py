@@ -12,18 +12,23 @@ from xpline.values import Numbers, Words
 
 
 def chase(
-    platform: Platforms, region: Numbers = "256..64MiB", mask: Numbers = 0, **options: Unpack[Options]
+    platform: Platforms,
+    region: Numbers = "256..64MiB",
+    mask: Numbers = 0,
+    cached: bool = False,
+    **options: Unpack[Options],
 ) -> pl.DataFrame:
-    """Latency of loads that wait for each other, at random lines of a region and past the caches, against its size.
+    """Latency of loads that wait for each other, at random lines of a region, against its size.
 
-    It rises where the region exceeds a buffer of the DIMM. Bits of ``mask`` stay 0 in every address (4096 is bit 12),
-    and the region is spread over the others: where the knee moves with a bit, the bit selects the set of a buffer.
+    They go past the caches, or, where ``cached``, through them. Past the caches, it rises where the region exceeds a
+    buffer of the DIMM. Bits of ``mask`` stay 0 in every address (4096 is bit 12), and the region is spread over the
+    others: where the knee moves with a bit, the bit selects the set of a buffer.
 
     >>> fits, exceeds = chase("optane-ni", region=["8KiB", "1MiB"])["latency_mean_ns"]
     >>> exceeds > 1.4 * fits  # the XPBuffer holds 16 KiB
     True
     """
-    return run_experiment(platform, options, "chase", region=region, mask=mask)
+    return run_experiment(platform, options, "chase", region=region, mask=mask, cached=cached)
 
 
 def replacement(

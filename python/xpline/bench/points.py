@@ -27,6 +27,7 @@ _READERS: dict[str, Callable[[Any, str], list[Any]]] = {
     "buffer": words,
     "order": words,
     "threads": counts,
+    "cached": lambda cached, _: [bool(cached)],
     "fenced": lambda fenced, _: [bool(fenced)],
 }
 

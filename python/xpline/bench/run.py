@@ -12,11 +12,15 @@ import polars as pl
 from xpline import table
 from xpline._native import check_points, run_points
 from xpline.bench.points import Point
-from xpline.errors import Interrupted
+from xpline.errors import IncompleteError, Interrupted, XplineError
+from xpline.host.host import Host, is_target
 from xpline.platform import Platform
 
-#: A platform, the name or file of one, or several.
-Platforms = Platform | str | PathLike[str] | Sequence[Platform | str | PathLike[str]]
+#: What is measured: a model, or memory of this machine.
+Memory = Platform | Host
+
+#: A memory, the name or file of one, or several.
+Platforms = Memory | str | PathLike[str] | Sequence[Memory | str | PathLike[str]]
 
 
 def run(
@@ -29,7 +33,8 @@ def run(
 
     ``jobs`` is how many points run side by side (all cores of the host by default). ``progress`` is called with the
     index of a row and the row itself as each point completes. Ctrl-C raises :class:`xpline.Interrupted`, which holds
-    the rows that were complete.
+    the rows that were complete. A host that fails on the way raises :class:`xpline.errors.IncompleteError`, which holds
+    them too.
 
     >>> run("dram", [{"experiment": "latency", "op": "load", "pattern": "random"}])["settled"].item()
     True
@@ -50,21 +55,30 @@ def run(
                 progress(first + index, row)
 
         try:
-            run_points(one._native, texts, jobs, keep)
+            if isinstance(one, Host):
+                one.run_points(texts, keep)
+            else:
+                run_points(one._native, texts, jobs, keep)
         except KeyboardInterrupt:
             raise Interrupted(_table(rows)) from None
+        except XplineError as error:
+            raise IncompleteError(str(error), _table(rows)) from error
     return _table(rows)
 
 
-def check(platform: Platform, points: Iterable[Point]) -> None:
+def check(platform: Memory, points: Iterable[Point]) -> None:
     """Raise if a point cannot run on the platform."""
-    check_points(platform._native, [json.dumps(point) for point in points])
+    texts = [json.dumps(point) for point in points]
+    if isinstance(platform, Host):
+        platform.check_points(texts)
+    else:
+        check_points(platform._native, texts)
 
 
-def loaded(platform: Platforms) -> list[Platform]:
-    """The platforms that are meant, in order."""
-    several = [platform] if isinstance(platform, Platform | str | PathLike) else platform
-    return [one if isinstance(one, Platform) else Platform(one) for one in several]
+def loaded(platform: Platforms) -> list[Memory]:
+    """The memories that are meant, in order."""
+    several = [platform] if isinstance(platform, Memory | str | PathLike) else platform
+    return [one if isinstance(one, Memory) else Host(one) if is_target(one) else Platform(one) for one in several]
 
 
 def _table(rows: dict[int, dict[str, Any]]) -> pl.DataFrame:

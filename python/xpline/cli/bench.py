@@ -17,7 +17,7 @@ from xpline.cli import workload
 from xpline.cli.common import Common, with_common
 from xpline.cli.output import terminal
 from xpline.cli.progress import counting
-from xpline.errors import Interrupted
+from xpline.errors import IncompleteError, Interrupted
 
 SIZES = "64, 4KiB, 64..4096 (doubling), or a list"
 COUNTS = "4, 1..8 (doubling), or a list"
@@ -133,9 +133,10 @@ def chase(
     mask: Annotated[
         str, typer.Option(help="Address bits that stay 0, as their sum: 4KiB is bit 12; 0 for none, or a list.")
     ] = "0",
+    cached: Annotated[bool, typer.Option("--cached", help="Through the caches instead of past them.")] = False,
 ) -> Sweep:
     """Latency of loads that wait for each other, against the region they fall in."""
-    return Sweep("chase", {"region": region, "mask": mask})
+    return Sweep("chase", {"region": region, "mask": mask, "cached": cached})
 
 
 @experiment
@@ -183,5 +184,9 @@ def _measure(sweep: Sweep, common: Common) -> None:
     except Interrupted as stopped:
         common.hand_out(stopped.table)
         terminal.print(stopped)
+        raise
+    except IncompleteError as failed:
+        if failed.table.height:
+            common.hand_out(failed.table)
         raise
     common.hand_out(result)

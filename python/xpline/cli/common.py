@@ -14,17 +14,25 @@ import polars as pl
 import typer
 
 from xpline import table
+from xpline.cli.host_options import HostOptions
 from xpline.cli.options import Overrides, parse_overrides
 from xpline.cli.output import print_table
 from xpline.errors import XplineError
+from xpline.host.host import Host, is_target
 from xpline.platform import Platform
 
 
 @dataclass
-class Common:
+class Common(HostOptions):
     """The options that all experiments share."""
 
-    on: Annotated[str, typer.Option(help="Platforms, by name or file; separated by commas.")] = "optane"
+    on: Annotated[
+        str,
+        typer.Option(
+            help="What is measured: platforms, by name or file, and memory of this machine (host, host:node=N, "
+            "host:file=PATH, host:dax=PATH, host:block=PATH); separated by commas."
+        ),
+    ] = "optane"
     set: Overrides = None
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random addresses.")] = 1
     max_requests: Annotated[int | None, typer.Option(help="The longest a point may run, in requests.")] = None
@@ -36,10 +44,15 @@ class Common:
     csv: Annotated[bool, typer.Option("--csv", help="Print the whole table as CSV.")] = False
     out: Annotated[Path | None, typer.Option(help="Write the whole table: FILE.parquet, .csv or .json.")] = None
 
-    def platforms(self) -> list[Platform]:
-        """The platforms that are named, with the overrides."""
+    def platforms(self) -> list[Platform | Host]:
+        """The platforms that are named, with the overrides, and the targets on this machine."""
         overrides = parse_overrides(self.set)
-        return [Platform(name.strip(), set=overrides) for name in self.on.split(",")]
+        names = [name.strip() for name in self.on.split(",")]
+        if overrides and all(map(is_target, names)):
+            raise XplineError(f"--set {self.set[0]}: {self.on} is no model; only models have values to override")
+        if self.explain and any(map(is_target, names)):
+            raise XplineError("--explain: relieves the parts of a model; leave the host out")
+        return [self.host(name) if is_target(name) else Platform(name, set=overrides) for name in names]
 
     def check_outputs(self) -> None:
         """Raise, before any work is done, if results could not be handed out."""

@@ -33,6 +33,7 @@ SHOWN = {
     "lines": ("lines", "{}"),
     "region": ("region B", "{}"),
     "mask": ("mask", "{:#x}"),
+    "cached": ("cached", "{}"),
     "threads": ("threads", "{}"),
     "bandwidth_mib_s": ("MiB/s", "{:.1f}"),
     "operations_s": ("ops/s", "{:.0f}"),
@@ -50,6 +51,10 @@ SHOWN = {
     "miss_ratio": ("missed", "{:.3f}"),
     "ewr": ("EWR", "{:.3f}"),
     "err": ("ERR", "{:.3f}"),
+    "precision": ("±", "{:.1%}"),
+    "repeats": ("repeats", "{}"),
+    "outliers": ("outliers", "{}"),
+    "mapping": ("mapping", "{}"),
     "settled": ("settled", "{}"),
     "bound": ("bound", "{}"),
     "bound_gain": ("gain of relief", "{:+.0%}"),
@@ -72,3 +77,18 @@ def print_table(table: pl.DataFrame) -> None:
     for row in table.select(shown).iter_rows(named=True):
         drawn.add_row(*("" if value is None else SHOWN[name][1].format(value) for name, value in row.items()))
     Console(width=None if terminal.is_terminal else 200, highlight=False).print(drawn)
+    if "noise" in table.columns:
+        _print_noise(table)
+
+
+def _print_noise(table: pl.DataFrame) -> None:
+    """Say which points of a host were disturbed, and what may help."""
+    noisy = table.drop_nulls("noise")
+    if not noisy.height:
+        return
+    terminal.print(f"[yellow]the host was not quiet[/] during {noisy.height} of {table.height} points:")
+    for place, noise in enumerate(table["noise"]):
+        if noise is not None:
+            terminal.print(f"  row {place + 1}: {noise}", soft_wrap=True)
+    if not table["settled"].all():
+        terminal.print("stop other programs, choose CPUs with --cpus, or allow more time with --time-limit")
