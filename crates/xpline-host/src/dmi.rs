@@ -99,7 +99,7 @@ mod tests {
         structure[0x17] = 2;
         structure[0x1a] = 3;
         structure[0x20..0x22].copy_from_slice(&2666u16.to_le_bytes());
-        structure.extend(b"DIMM_A1\0Micron\036ASF4G72\0\0");
+        structure.extend(b"DIMM_A1\0Micron\x0036ASF4G72\0\0");
         structure
     }
 
