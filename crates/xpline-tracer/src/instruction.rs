@@ -16,8 +16,8 @@ pub enum Class {
     NonTemporal,
     /// A read-modify-write of memory that is a fence too.
     Locked,
-    /// A flush of the line at an address.
-    Flush(OpKind, Address),
+    /// An op at an address that is to be computed, of so many bytes: the emulator does not tell of it.
+    Computed(OpKind, u32, Address),
     Fence(OpKind),
     SystemCall,
 }
@@ -78,10 +78,15 @@ impl Address {
     }
 }
 
+fn long_double(instruction: &Instruction) -> bool {
+    matches!(instruction.memory_size(), MemorySize::Float80 | MemorySize::Bcd)
+}
+
 /// Reads the instruction at `pc`.
 pub fn classify(bytes: &[u8], pc: u64) -> Class {
     let instruction = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode();
-    let flush = |kind| Class::Flush(kind, Address::of(&instruction));
+    let computed = |kind, size| Class::Computed(kind, size, Address::of(&instruction));
+    let flush = |kind| computed(kind, 1);
     match instruction.mnemonic() {
         Mnemonic::Clwb => flush(OpKind::Clwb),
         Mnemonic::Clflushopt => flush(OpKind::ClflushOpt),
@@ -101,6 +106,10 @@ pub fn classify(bytes: &[u8], pc: u64) -> Class {
         | Mnemonic::Maskmovq
         | Mnemonic::Maskmovdqu
         | Mnemonic::Vmaskmovdqu => Class::NonTemporal,
+        Mnemonic::Fxsave | Mnemonic::Fxsave64 => computed(OpKind::Store, 512),
+        Mnemonic::Fxrstor | Mnemonic::Fxrstor64 => computed(OpKind::Load, 512),
+        Mnemonic::Fld | Mnemonic::Fbld if long_double(&instruction) => computed(OpKind::Load, 10),
+        Mnemonic::Fstp | Mnemonic::Fbstp if long_double(&instruction) => computed(OpKind::Store, 10),
         _ if instruction.has_lock_prefix() => Class::Locked,
         Mnemonic::Xchg if (0..2).any(|operand| instruction.op_kind(operand) == Operand::Memory) => Class::Locked,
         _ if instruction.is_string_instruction()
@@ -128,7 +137,7 @@ mod tests {
 
     /// The address of a flush, with each register 0x1000 times its number more than 1, fs at 7 << 40 and gs at 9 << 40.
     fn flushed(bytes: &[u8]) -> (OpKind, u64) {
-        let Class::Flush(kind, address) = class(bytes) else {
+        let Class::Computed(kind, 1, address) = class(bytes) else {
             panic!("{bytes:x?} is {:?}", class(bytes))
         };
         let base = |segment| if segment == Segment::Fs { 7 << 40 } else { 9 << 40 };
@@ -183,6 +192,13 @@ mod tests {
         assert_eq!(class(&[0x0f, 0xae, 0xf8]), Class::Fence(OpKind::Sfence));
         assert_eq!(class(&[0x0f, 0xae, 0xf0]), Class::Fence(OpKind::Mfence));
         assert_eq!(class(&[0x0f, 0xae, 0xe8]), Class::Fence(OpKind::Lfence));
+        // fxsave [rax], fstp tbyte [rax], fstp qword [rax]
+        assert!(matches!(
+            class(&[0x0f, 0xae, 0]),
+            Class::Computed(OpKind::Store, 512, _)
+        ));
+        assert!(matches!(class(&[0xdb, 0x38]), Class::Computed(OpKind::Store, 10, _)));
+        assert_eq!(class(&[0xdd, 0x18]), Class::Plain);
         // xsaveopt [rax], stmxcsr [rax]
         assert_eq!(class(&[0x0f, 0xae, 0x30]), Class::Plain);
         assert_eq!(class(&[0x0f, 0xae, 0x18]), Class::Plain);

@@ -14,6 +14,9 @@ use crate::space::Range;
 /// Ops that a thread keeps before it hands them over: 64 KiB of them.
 const CAPACITY: usize = (64 << 10) / Op::BYTES;
 
+/// How many ops before may be one that goes on: a string move's load, then a line of its stores, and the next one.
+const LOOK_BACK: usize = 3;
+
 /// A thread of the program. Only its own callbacks touch it, but for the end of the process.
 pub struct Thread {
     id: u32,
@@ -204,7 +207,7 @@ impl Thread {
         self.counted -= instructions;
     }
 
-    /// Adds to one of the two ops before, if it belongs to it: string moves load and store in turn.
+    /// Adds to one of the ops before, if it belongs to it: string moves load and store in turn.
     fn joined(&mut self, kind: OpKind, join: Join, address: u64, size: u32, pc: u64, counted: u64) -> bool {
         // An instruction that repeats is entered anew from time to time, and counted again.
         let again = u64::from(join == Join::String);
@@ -212,7 +215,7 @@ impl Thread {
             return false;
         }
         let ops = self.buffer.len().saturating_sub(OPS_PREFIX) / Op::BYTES;
-        for back in 1..=2.min(ops) {
+        for back in 1..=LOOK_BACK.min(ops) {
             let place = self.buffer.len() - back * Op::BYTES;
             let bytes = &mut self.buffer[place..place + Op::BYTES];
             let before = Op::from_bytes((&*bytes).try_into().unwrap());
@@ -240,7 +243,7 @@ impl Thread {
         }
         self.buffer.extend_from_slice(&op.to_bytes());
         if self.buffer.len() == OPS_PREFIX + CAPACITY * Op::BYTES {
-            self.hand_over();
+            self.hand_over_all_but_open(op.pc);
         }
     }
 
@@ -251,10 +254,22 @@ impl Thread {
         self.begin = process::now();
     }
 
+    /// Hands over what there is, but for ops of this instruction that may go on.
+    #[cold]
+    fn hand_over_all_but_open(&mut self, pc: u64) {
+        let ops = self.buffer[OPS_PREFIX..].as_chunks::<{ Op::BYTES }>().0;
+        let is_open = |bytes: &&[u8; Op::BYTES]| Op::from_bytes(bytes).is_some_and(|op| op.pc == pc);
+        let open = ops.iter().rev().take(LOOK_BACK).take_while(is_open).count();
+        let open = self.buffer.split_off(self.buffer.len() - open * Op::BYTES);
+        self.hand_over();
+        self.start_buffer();
+        self.buffer.extend(open);
+    }
+
     /// Hands over what there is.
     #[cold]
     pub fn hand_over(&mut self) {
-        if self.buffer.is_empty() {
+        if self.buffer.len() <= OPS_PREFIX {
             return;
         }
         let mut bytes = std::mem::take(&mut self.buffer);

@@ -38,21 +38,22 @@ impl Site {
     }
 }
 
-/// A flush: where it is, and what it flushes.
+/// An op at an address that is to be computed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Flush {
+struct Computed {
     site: u64,
     kind: OpKind,
+    size: u32,
     address: Address,
 }
 
-/// Flushes that were met; blocks are translated anew now and then, and their data must outlive them.
-static FLUSHES: LazyLock<Mutex<HashMap<Flush, &'static Flush>>> = LazyLock::new(Mutex::default);
+/// Those that were met; blocks are translated anew now and then, and their data must outlive them.
+static COMPUTED: LazyLock<Mutex<HashMap<Computed, &'static Computed>>> = LazyLock::new(Mutex::default);
 
-impl Flush {
+impl Computed {
     fn data(self) -> *mut c_void {
-        let mut flushes = FLUSHES.lock().unwrap();
-        let kept = flushes.entry(self).or_insert_with(|| Box::leak(Box::new(self)));
+        let mut all = COMPUTED.lock().unwrap();
+        let kept = all.entry(self).or_insert_with(|| Box::leak(Box::new(self)));
         std::ptr::from_ref(*kept).cast_mut().cast()
     }
 }
@@ -75,13 +76,14 @@ pub fn block(block: *mut qemu_plugin_tb) {
             Class::String => qemu::on_access(instruction, Accesses::All, string, site.data()),
             Class::NonTemporal => qemu::on_access(instruction, Accesses::Stores, non_temporal, site.data()),
             Class::Locked => qemu::on_access(instruction, Accesses::Stores, locked, site.data()),
-            Class::Flush(kind, address) => {
-                let flush = Flush {
+            Class::Computed(kind, size, address) => {
+                let op = Computed {
                     site: site.0,
                     kind,
+                    size,
                     address,
                 };
-                qemu::on_execution(instruction, true, flushed, flush.data());
+                qemu::on_execution(instruction, true, computed, op.data());
             }
             Class::Fence(kind) => {
                 let callback = match kind {
@@ -135,16 +137,16 @@ unsafe extern "C" fn locked(vcpu: u32, info: qemu_plugin_meminfo_t, address: u64
     thread::running(vcpu).locked(address, size, site.pc(), site.rest());
 }
 
-unsafe extern "C" fn flushed(vcpu: u32, data: *mut c_void) {
+unsafe extern "C" fn computed(vcpu: u32, data: *mut c_void) {
     if BOUNDS.is_empty() {
         return;
     }
-    // SAFETY: `Flush::data` made it, for good.
-    let flush = unsafe { &*data.cast::<Flush>() };
-    let address = flush.address.compute(qemu::register, qemu::segment_base);
+    // SAFETY: `Computed::data` made it, for good.
+    let op = unsafe { &*data.cast::<Computed>() };
+    let address = op.address.compute(qemu::register, qemu::segment_base);
     if BOUNDS.may_hold(address) {
-        let site = Site(flush.site);
-        thread::running(vcpu).access(flush.kind, Join::Never, address, 1, site.pc(), site.rest());
+        let site = Site(op.site);
+        thread::running(vcpu).access(op.kind, Join::Never, address, op.size, site.pc(), site.rest());
     }
 }
 
