@@ -66,7 +66,12 @@ fn every_op_of_four_threads() {
                 size,
             };
             let after = place.checked_sub(1).map(|before| traced[before]);
-            assert_eq!(found, *known, "op {place} of thread {thread}, {:#x?} after {after:x?}", &traced[place..traced.len().min(place + 6)]);
+            assert_eq!(
+                found,
+                *known,
+                "op {place} of thread {thread}, {:#x?} after {after:x?}",
+                &traced[place..traced.len().min(place + 6)]
+            );
             let counts = *instructions == 0 || *instructions == op.instructions;
             assert!(
                 counts,

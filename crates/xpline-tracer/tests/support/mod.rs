@@ -130,12 +130,15 @@ impl Bench {
             let (ended, streams) = (Arc::clone(&ended), Arc::clone(&streams));
             thread::spawn(move || {
                 let mut readers = Vec::new();
+                // After the last connection, which is of nobody, none is waited for.
                 for stream in listener.incoming() {
-                    if ended.load(Ordering::Acquire) {
-                        break;
-                    }
-                    let (streams, stream) = (Arc::clone(&streams), stream.unwrap());
-                    readers.push(thread::spawn(move || streams.lock().unwrap().extend(read(stream))));
+                    let Ok(stream) = stream else { break };
+                    listener.set_nonblocking(ended.load(Ordering::Acquire)).unwrap();
+                    let streams = Arc::clone(&streams);
+                    readers.push(thread::spawn(move || {
+                        let stream = read(stream);
+                        streams.lock().unwrap().extend(stream);
+                    }));
                 }
                 readers.into_iter().for_each(|reader| reader.join().unwrap());
             })
@@ -145,9 +148,10 @@ impl Bench {
         let output = command.stdin(Stdio::null()).output().unwrap();
         // One last connection, to end the waiting for more.
         ended.store(true, Ordering::Release);
-        drop(UnixStream::connect(&session.socket).unwrap());
-        listening.join().unwrap();
-        let mut streams = Arc::into_inner(streams).unwrap().into_inner().unwrap();
+        if UnixStream::connect(&session.socket).is_ok() {
+            listening.join().unwrap();
+        }
+        let mut streams = std::mem::take(&mut *streams.lock().unwrap());
         streams.sort_by_key(|stream: &Stream| stream.hello.time);
         Run { output, streams }
     }
