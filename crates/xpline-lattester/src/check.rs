@@ -5,7 +5,7 @@ use std::fmt::Display;
 use xpline_model::platform::Memory;
 use xpline_model::{Platform, VOLATILE};
 
-use crate::point::{Align, Binding, Buffer, Chase, Experiment, Flush, Op, Point, PointError, Replacement};
+use crate::point::{Align, Binding, Buffer, Chase, Experiment, Flush, Op, Point, PointError, Ratio, Replacement};
 use crate::stream::{self, LINE, Masked, REGION, SPACE};
 
 /// Read points from JSON objects and check them; an error says which one it is about.
@@ -106,6 +106,19 @@ impl Point {
                 Some(_) => workload.check(VOLATILE, Some(SPACE - VOLATILE)),
                 None => workload.check(SPACE, None),
             },
+            Experiment::Mix(mix) => {
+                ratio(mix.mix, mix.op)?;
+                size("size", mix.size)?;
+                buffer(mix.region, mix.size)
+            }
+            Experiment::Loaded(loaded) => {
+                ratio(loaded.mix, loaded.op)?;
+                if loaded.delay > LONGEST_DELAY {
+                    let allowed = format!("must be at most {LONGEST_DELAY} core clocks");
+                    return refuse("delay", loaded.delay, allowed);
+                }
+                buffer(loaded.region, LINE)
+            }
         }
     }
 }
@@ -140,6 +153,36 @@ fn size(parameter: &'static str, bytes: u64) -> Result<(), PointError> {
             bytes,
             format!("must be at most {REGION}, the 2 GiB of a thread"),
         );
+    }
+    Ok(())
+}
+
+/// The longest pause between two accesses, in core clocks: longer ones leave the memory idle anyway.
+const LONGEST_DELAY: u64 = 1_000_000;
+
+/// What memory reads and writes must be what the threads can ask for.
+fn ratio(mix: Ratio, op: Op) -> Result<(), PointError> {
+    let text = String::from(mix);
+    match op {
+        Op::Load if mix.writes > 0 => refuse("op", "load", "writes nothing; use ntstore, store or store+clwb"),
+        Op::Store | Op::StoreClwb if mix.reads < mix.writes => refuse(
+            "mix",
+            text,
+            "each write of a store reads its line, too; use as many reads as writes or more, or ntstore",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A buffer for reads, and one for writes.
+fn buffer(region: u64, access: u64) -> Result<(), PointError> {
+    size("region", region)?;
+    if region > REGION / 2 || region < access {
+        let allowed = format!(
+            "must be from {access}, an access, to {}, half of a thread's 2 GiB",
+            REGION / 2
+        );
+        return refuse("region", region, allowed);
     }
     Ok(())
 }

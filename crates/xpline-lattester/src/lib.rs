@@ -27,8 +27,8 @@ mod workload;
 pub use check::read_points;
 pub use parts::Part;
 pub use point::{
-    Align, Binding, Buffer, Chase, Experiment, Flush, Latency, Op, Order, Pattern, PersistLatency, Point, PointError,
-    Random, Replacement, Stride, Tail, Wear, XpBuffer,
+    Align, Binding, Buffer, Chase, Experiment, Flush, Latency, Loaded, Mix, Op, Order, Pattern, PersistLatency, Point,
+    PointError, Random, Ratio, Replacement, Stride, Tail, Wear, XpBuffer,
 };
 pub use rng::Rng;
 pub use row::{Row, Settings};

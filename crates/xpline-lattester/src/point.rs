@@ -31,6 +31,8 @@ pub enum Experiment {
     Wear(Wear),
     Tail(Tail),
     Workload(Workload),
+    Mix(Mix),
+    Loaded(Loaded),
 }
 
 /// Bandwidth of accesses of `size` bytes at random addresses, aligned to their size.
@@ -144,6 +146,85 @@ pub struct Tail {
     pub region: u64,
 }
 
+/// Bandwidth of reads and writes in a ratio, in buffers of `region` bytes each.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    pub mix: Ratio,
+    /// What a write is.
+    pub op: Op,
+    pub pattern: Pattern,
+    #[serde(default = "line")]
+    pub size: u64,
+    #[serde(default = "half_a_region")]
+    pub region: u64,
+    pub threads: u32,
+}
+
+/// Latency of loads of one thread that wait for each other, while `threads` others make the traffic of a [`Mix`] and
+/// pause for `delay` core clocks after each line.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loaded {
+    pub mix: Ratio,
+    pub op: Op,
+    pub pattern: Pattern,
+    pub delay: u64,
+    #[serde(default = "half_a_region")]
+    pub region: u64,
+    pub threads: u32,
+}
+
+fn line() -> u64 {
+    64
+}
+
+fn half_a_region() -> u64 {
+    1 << 30
+}
+
+/// Lines that memory reads and writes, such as `2:1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Ratio {
+    pub reads: u32,
+    pub writes: u32,
+}
+
+impl Ratio {
+    /// Loads that go with so many writes: a write through the caches reads its line, too.
+    pub fn loads(self, op: Op) -> u32 {
+        match op {
+            Op::Load | Op::NtStore => self.reads,
+            Op::Store | Op::StoreClwb => self.reads.saturating_sub(self.writes),
+        }
+    }
+}
+
+impl TryFrom<String> for Ratio {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let part = |text: &str| text.trim().parse().ok().filter(|&part: &u32| part <= 1000);
+        let parts = text
+            .split_once(':')
+            .and_then(|(reads, writes)| Some((part(reads)?, part(writes)?)));
+        match parts {
+            Some((reads, writes)) if reads + writes > 0 => Ok(Self { reads, writes }),
+            _ => Err(format!(
+                "{text:?} is no ratio of lines read to lines written, such as 2:1 (1:0 reads only, 0:1 writes only; \
+                 parts up to 1000)"
+            )),
+        }
+    }
+}
+
+impl From<Ratio> for String {
+    fn from(ratio: Ratio) -> Self {
+        format!("{}:{}", ratio.reads, ratio.writes)
+    }
+}
+
 /// What a thread does to each 64 B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -228,7 +309,7 @@ pub enum PointError {
     At { index: usize, error: Box<PointError> },
 }
 
-const EXPERIMENTS: [&str; 12] = [
+const EXPERIMENTS: [&str; 14] = [
     "random",
     "stride",
     "flush",
@@ -241,6 +322,8 @@ const EXPERIMENTS: [&str; 12] = [
     "wear",
     "tail",
     "workload",
+    "mix",
+    "loaded",
 ];
 
 impl Point {
@@ -282,6 +365,8 @@ impl Point {
             "wear" => Experiment::Wear(read(name, fields)?),
             "tail" => Experiment::Tail(read(name, fields)?),
             "workload" => Experiment::Workload(read(name, fields)?),
+            "mix" => Experiment::Mix(read(name, fields)?),
+            "loaded" => Experiment::Loaded(read(name, fields)?),
             _ => {
                 return Err(PointError::UnknownExperiment {
                     found: experiment.to_string(),
@@ -312,6 +397,8 @@ impl Experiment {
             Self::Wear(_) => "wear",
             Self::Tail(_) => "tail",
             Self::Workload(_) => "workload",
+            Self::Mix(_) => "mix",
+            Self::Loaded(_) => "loaded",
         }
     }
 
@@ -322,6 +409,7 @@ impl Experiment {
             Self::Replacement(_) | Self::Wear(_) | Self::Tail(_) => true,
             Self::Random(_) | Self::Stride(_) | Self::Flush(_) | Self::Align(_) | Self::XpBuffer(_) => false,
             Self::Workload(_) => false,
+            Self::Mix(_) | Self::Loaded(_) => false,
         }
     }
 
@@ -332,6 +420,8 @@ impl Experiment {
             Self::Stride(stride) => stride.threads,
             Self::Flush(flush) => flush.threads,
             Self::Align(align) => align.threads,
+            Self::Mix(mix) => mix.threads,
+            Self::Loaded(loaded) => loaded.threads + 1,
             Self::Latency(_) | Self::XpBuffer(_) | Self::PersistLatency(_) => 1,
             Self::Chase(_) | Self::Replacement(_) | Self::Wear(_) | Self::Tail(_) => 1,
             Self::Workload(workload) => workload.threads(),

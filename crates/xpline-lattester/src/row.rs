@@ -1,10 +1,10 @@
 //! Rows: what came out of a point, as a table holds it.
 
 use serde::Serialize;
-use xpline_model::{Counters, DimmCounters, NANOSECOND, Platform};
+use xpline_model::{CoreCounters, Counters, DimmCounters, NANOSECOND, Platform};
 
 use crate::parts::Part;
-use crate::point::{Binding, Buffer, Experiment, Op, Order, Pattern, Point};
+use crate::point::{Binding, Buffer, Experiment, Op, Order, Pattern, Point, Ratio};
 
 pub const MIB: f64 = (1 << 20) as f64;
 
@@ -81,6 +81,8 @@ pub struct Settings {
     pub cached: Option<bool>,
     pub buffer: Option<Buffer>,
     pub order: Option<Order>,
+    pub mix: Option<Ratio>,
+    pub delay: Option<u64>,
     pub threads: u32,
     pub seed: u64,
     pub max_requests: Option<u64>,
@@ -149,7 +151,7 @@ impl Row {
             ..
         } = counted.dimm_total();
         let core = &counted.core;
-        let bytes = core.bytes_loaded + core.bytes_stored;
+        let bytes = moved(&point.experiment, core);
         let time_ns = counted.time as f64 / NANOSECOND as f64;
         let bandwidth = || bytes as f64 / MIB / (time_ns * 1e-9);
         Self {
@@ -209,6 +211,8 @@ impl Settings {
             cached: None,
             buffer: None,
             order: None,
+            mix: None,
+            delay: None,
             threads: experiment.threads(),
             seed: point.seed,
             max_requests: point.max_requests,
@@ -281,7 +285,33 @@ impl Settings {
                 workload: Some(p.name.clone()),
                 ..settings
             },
+            Experiment::Mix(p) => Self {
+                mix: Some(p.mix),
+                op: Some(p.op),
+                pattern: Some(p.pattern),
+                size: Some(p.size),
+                region: Some(p.region),
+                ..settings
+            },
+            Experiment::Loaded(p) => Self {
+                mix: Some(p.mix),
+                op: Some(p.op),
+                pattern: Some(p.pattern),
+                delay: Some(p.delay),
+                region: Some(p.region),
+                threads: p.threads,
+                ..settings
+            },
         }
+    }
+}
+
+/// Bytes that a point is credited with: what the threads load and store. In a mix whole lines count, as between caches and
+/// memory, so that one stored to through the caches counts twice: it is read, and written back.
+pub fn moved(experiment: &Experiment, core: &CoreCounters) -> u64 {
+    match experiment {
+        Experiment::Mix(_) | Experiment::Loaded(_) => 64 * (core.loads + core.nt_stores + 2 * core.stores),
+        _ => core.bytes_loaded + core.bytes_stored,
     }
 }
 

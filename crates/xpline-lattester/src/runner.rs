@@ -23,7 +23,7 @@ use xpline_model::{Counters, Machine, NANOSECOND, Platform, Time};
 
 use crate::parts::Marks;
 use crate::point::{Experiment, Op, Point};
-use crate::row::{Row, Timings};
+use crate::row::{Row, Timings, moved};
 use crate::samples::{Mark, Samples};
 use crate::stats::{self, WINDOWS};
 use crate::stream::{Found, LINE, Probes, Stream, line_bytes, streams};
@@ -56,6 +56,9 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
         streams: streams(platform, point),
         stop,
     };
+    if !point.experiment.is_latency() {
+        run.machine.presume_read();
+    }
     if leaves_dirty_lines(&point.experiment) {
         run.warm_caches(platform);
     }
@@ -183,7 +186,7 @@ impl Run<'_> {
             let total = counted.dimm_total();
             return (total.writes > 0).then(|| total.media_writes as f64 / total.writes as f64);
         }
-        Some((counted.core.bytes_loaded + counted.core.bytes_stored) as f64 / counted.time as f64)
+        Some(moved(experiment, &counted.core) as f64 / counted.time as f64)
     }
 
     /// Accesses timed so far. Only single threads time their accesses.
@@ -236,6 +239,8 @@ fn leaves_dirty_lines(experiment: &Experiment) -> bool {
         Experiment::Stride(stride) => stride.op == Op::Store && stride.stride > 0,
         Experiment::Align(align) => align.op == Op::Store,
         Experiment::Workload(workload) => workload.leaves_dirty_lines(),
+        Experiment::Mix(mix) => mix.op == Op::Store,
+        Experiment::Loaded(loaded) => loaded.op == Op::Store,
         _ => false,
     }
 }

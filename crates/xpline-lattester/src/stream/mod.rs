@@ -3,6 +3,7 @@
 mod access;
 mod chain;
 mod flush;
+mod mixing;
 mod placed;
 mod replacement;
 mod rounds;
@@ -12,12 +13,13 @@ mod walk;
 use xpline_model::platform::Memory;
 use xpline_model::{Op, OpKind, Platform, Program, Time};
 
-use crate::point::{self, Align, Binding, Experiment, Pattern, Point};
+use crate::point::{self, Align, Binding, Experiment, Loaded, Pattern, Point, Ratio};
 use crate::rng::Rng;
 use crate::samples::Samples;
 use crate::workload::Workload;
 use access::Accesses;
 use flush::Flushing;
+use mixing::Mixing;
 use placed::{Placed, SHARED};
 use rounds::Rounds;
 use timed::Timed;
@@ -54,6 +56,8 @@ pub enum Stream {
     XpBuffer(Rounds),
     Replacement(Probes),
     Chain(Chain),
+    MixSequential(Mixing<Stride>),
+    MixRandom(Mixing<Random>),
 }
 
 /// The op streams of a point that [`Point::check`] lets pass, one a thread.
@@ -112,6 +116,64 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
             Stream::TimedSequential(Timed::rewrite(Stride::ring(base, LINE, region), op, LINE).in_histogram())
         }
         Experiment::Workload(_) => unreachable!("its threads differ: they come from chains"),
+        &Experiment::Mix(point::Mix {
+            mix,
+            op,
+            pattern,
+            size,
+            region,
+            ..
+        }) => mixing(base, region, mix, op, pattern, size, 0, rng),
+        &Experiment::Loaded(ref loaded) => loaded_thread(platform, loaded, thread, rng),
+    }
+}
+
+/// Reads in a buffer at the start of a thread's region, and writes in one at its middle.
+#[allow(clippy::too_many_arguments)]
+fn mixing(
+    base: u64,
+    region: u64,
+    ratio: Ratio,
+    op: point::Op,
+    pattern: Pattern,
+    size: u64,
+    pause: Time,
+    rng: Rng,
+) -> Stream {
+    let written = base + REGION / 2;
+    match pattern {
+        Pattern::Sequential => {
+            let ring = |base| Stride::ring(base, size, region);
+            Stream::MixSequential(Mixing::new(ring(base), ring(written), ratio, op, size, pause))
+        }
+        Pattern::Random => {
+            let random = |base, rng| Random::new(base, region, size, rng);
+            let reads = random(base, rng.clone());
+            Stream::MixRandom(Mixing::new(reads, random(written, rng), ratio, op, size, pause))
+        }
+    }
+}
+
+/// The first thread chases, the others make traffic.
+fn loaded_thread(platform: &Platform, loaded: &Loaded, thread: u32, rng: Rng) -> Stream {
+    let base = u64::from(thread) * REGION;
+    let &Loaded {
+        mix,
+        op,
+        pattern,
+        delay,
+        region,
+        ..
+    } = loaded;
+    if thread > 0 {
+        let pause = (delay as f64 * 1e3 / platform.core.clock) as Time;
+        return mixing(base, region, mix, op, pattern, LINE, pause, rng);
+    }
+    match pattern {
+        Pattern::Sequential => {
+            Stream::TimedSequential(Timed::single(Stride::ring(base, LINE, region), point::Op::Load))
+        }
+        Pattern::Random => Stream::TimedRandom(Timed::single(Random::new(base, region, LINE, rng), point::Op::Load)),
     }
 }
 
@@ -248,6 +310,8 @@ impl Program for Stream {
             Self::Replacement(probes) => probes.next(),
             Self::XpBuffer(rounds) => rounds.next(),
             Self::Chain(chain) => chain.next(),
+            Self::MixSequential(mixing) => mixing.next(),
+            Self::MixRandom(mixing) => mixing.next(),
         })
     }
 

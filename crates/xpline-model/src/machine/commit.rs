@@ -152,9 +152,9 @@ impl Machine {
         let arrival = now + self.timing.request + self.timing.nt_latency + elsewhere;
         if cached == Some(true) && u64::from(head.bytes) < LINE {
             // What the ntstore does not overwrite goes to memory first.
-            self.memory.write_evicted(head.address, arrival);
+            self.memory.write_evicted(core, head.address, arrival);
         }
-        let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
+        let accepted = self.memory.write_unowned(core, head.address, arrival) + self.timing.response;
         self.count_nt_store(head);
         let state = &mut self.cores[core];
         state.fills.occupy(line, accepted);

@@ -16,7 +16,7 @@ mod window;
 
 use self::core::{Core, Waiting};
 use crate::counters::{CoreCounters, Counters};
-use crate::memory::{MediaWrite, Memory};
+use crate::memory::{MediaWrite, Memory, Wanted};
 use crate::platform::Platform;
 use crate::program::{Fetch, FetchedFrom, Program, Wait};
 use crate::time::Time;
@@ -149,6 +149,12 @@ impl Machine {
         self.caches.reset_counters();
     }
 
+    /// From now on every line that nobody has touched counts as read over the socket link before, as in the middle of a long
+    /// run: the directory has nothing to note when it is read again. Nothing changes where cores and memory are on one socket.
+    pub fn presume_read(&mut self) {
+        self.memory.presume_read();
+    }
+
     /// The clock, in ps.
     pub fn now(&self) -> Time {
         self.now
@@ -198,7 +204,7 @@ impl Machine {
         let arrival = now + self.timing.request;
         let mut room = 0;
         for line in evicted.iter() {
-            room = self.memory.write_evicted(line * LINE, arrival).max(room);
+            room = self.memory.write_evicted(core, line * LINE, arrival).max(room);
         }
         Lookup { found, room }
     }
@@ -225,7 +231,8 @@ impl Machine {
             Found::L2 => now + self.timing.l2_hit,
             Found::L3 => now + self.timing.l3_hit,
             Found::Memory => {
-                let read = self.memory.read(address, now + self.timing.request);
+                let wanted = if for_store { Wanted::Own } else { Wanted::Share };
+                let read = self.memory.read(core, address, wanted, now + self.timing.request);
                 read.max(lookup.room) + self.timing.response
             }
         };

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::wpq::Wpq;
+use super::wpq::{Source, Wpq};
 use crate::counters::DimmCounters;
 use crate::dimm::{Dimm, MediaWrite};
 use crate::platform::Platform;
@@ -21,7 +21,12 @@ impl Channel {
     pub fn new(platform: &Platform) -> Self {
         Self {
             dimm: Dimm::new(platform),
-            wpq: Wpq::new(platform.imc.wpq, platform.imc.wpq_per_core, platform.core.count),
+            wpq: Wpq::new(
+                platform.imc.wpq,
+                platform.imc.wpq_per_core,
+                platform.core.count,
+                platform.link.writes,
+            ),
             reads: VecDeque::with_capacity(1024),
             rpq_occupancy_ps: 0,
             wpq_occupancy_ps: 0,
@@ -38,20 +43,14 @@ impl Channel {
         done
     }
 
-    /// A write of a core that arrives `at`; returns when the write pending queue takes it: it is persistent from then on (ADR).
+    /// A write that arrives `at`; returns when the write pending queue takes it: it is persistent from then on (ADR).
     #[inline]
-    pub fn write(&mut self, core: usize, address: u64, at: Time) -> Time {
-        let accepted = self.wpq.room_at(core).max(at);
-        self.enqueue(Some(core), address, at);
+    pub fn write(&mut self, source: Source, address: u64, at: Time) -> Time {
+        let accepted = self.wpq.room_at(source).max(at);
+        // A core waits at the controller, caches keep the line until there is room.
+        let arrived = if source == Source::Caches { accepted } else { at };
+        self.enqueue(source, address, arrived);
         accepted
-    }
-
-    /// A line that the caches give up; returns when the write pending queue takes it.
-    #[inline]
-    pub fn write_evicted(&mut self, address: u64, at: Time) -> Time {
-        let at = self.wpq.room_for_eviction().max(at);
-        self.enqueue(None, address, at);
-        at
     }
 
     /// Reads and writes under way on this channel, the one that arrives `at` included.
@@ -64,10 +63,10 @@ impl Channel {
     }
 
     #[inline]
-    fn enqueue(&mut self, core: Option<usize>, address: u64, at: Time) {
+    fn enqueue(&mut self, source: Source, address: u64, at: Time) {
         let queued = self.in_flight(at);
         let departure = self.dimm.write(address, at.max(self.wpq.last_departure()), queued);
-        self.wpq.push(core, departure);
+        self.wpq.push(source, departure);
         self.wpq_occupancy_ps += departure - at;
     }
 

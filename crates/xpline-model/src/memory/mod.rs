@@ -1,25 +1,30 @@
-//! The memory side of the machine: interleaving, then one channel with its queues and its DIMM each.
+//! The memory side of the machine: the memory of each socket, and the link to the one that the cores are not on.
 
 mod channel;
+mod directory;
+mod home;
 mod interleave;
+mod link;
 mod system;
 mod wpq;
 
 use crate::counters::DimmCounters;
 pub use crate::dimm::MediaWrite;
-use crate::platform::{Memory as Kind, Platform};
+use crate::platform::Platform;
 use crate::time::Time;
-use channel::Channel;
-use interleave::Interleave;
+use link::{Homes, Link};
+use wpq::Source;
 
+pub use directory::Wanted;
 pub use system::{Completion, MemorySystem, Request, RequestKind, SubmitError};
 
 /// Where the volatile memory beside a platform's own begins, for machines that have both.
 pub const VOLATILE: u64 = 96 << 30;
 
+/// Requests come from cores, at the end of their socket's mesh; where a link is in between, it is part of the way.
 pub struct Memory {
-    interleave: Interleave,
-    channels: Vec<Channel>,
+    homes: Homes,
+    link: Option<Link>,
     /// What is at [`VOLATILE`] and above, if it is not this memory.
     volatile: Option<Box<Memory>>,
 }
@@ -27,8 +32,8 @@ pub struct Memory {
 impl Memory {
     pub fn new(platform: &Platform) -> Self {
         Self {
-            interleave: Interleave::new(&platform.interleave, matches!(platform.memory, Kind::Optane(_))),
-            channels: (0..platform.interleave.dimms).map(|_| Channel::new(platform)).collect(),
+            homes: Homes::new(platform),
+            link: Link::new(platform),
             volatile: None,
         }
     }
@@ -52,59 +57,83 @@ impl Memory {
         (volatile, address - VOLATILE)
     }
 
-    /// A 64 B read that reaches its memory controller `at`; returns when its data leave the controller.
+    /// A 64 B read that leaves the mesh of its core's socket `at`; returns when its data are back there.
     #[inline]
-    pub fn read(&mut self, address: u64, at: Time) -> Time {
+    pub fn read(&mut self, core: usize, address: u64, wanted: Wanted, at: Time) -> Time {
         let (memory, address) = self.part(address);
-        let (dimm, local) = memory.interleave.locate(address);
-        memory.channels[dimm].read(local, at)
+        match &mut memory.link {
+            None => memory.homes.of(0).read(address, at),
+            Some(link) => link.read(&mut memory.homes, core, address, wanted, at),
+        }
     }
 
-    /// A 64 B write of a core that reaches its memory controller `at`; returns when the write pending queue takes it.
+    /// A 64 B write of a core that owns the line; returns when a write pending queue has taken it.
     #[inline]
     pub fn write(&mut self, core: usize, address: u64, at: Time) -> Time {
         let (memory, address) = self.part(address);
-        let (dimm, local) = memory.interleave.locate(address);
-        memory.channels[dimm].write(core, local, at)
+        match &mut memory.link {
+            None => memory.homes.of(0).write(Source::Core(core), address, at),
+            Some(link) => link.write_back(&mut memory.homes, core, Source::Core(core), address, at),
+        }
     }
 
-    /// A dirty line that the caches give up `at`; returns when the write pending queue takes it.
+    /// The same for a line that no cache holds, so that the core does not own it yet.
     #[inline]
-    pub fn write_evicted(&mut self, address: u64, at: Time) -> Time {
+    pub fn write_unowned(&mut self, core: usize, address: u64, at: Time) -> Time {
         let (memory, address) = self.part(address);
-        let (dimm, local) = memory.interleave.locate(address);
-        memory.channels[dimm].write_evicted(local, at)
+        match &mut memory.link {
+            None => memory.homes.of(0).write(Source::Core(core), address, at),
+            Some(link) => link.write(&mut memory.homes, core, address, at),
+        }
+    }
+
+    /// A dirty line that the caches above a core give up `at`; returns when a write pending queue has taken it.
+    #[inline]
+    pub fn write_evicted(&mut self, core: usize, address: u64, at: Time) -> Time {
+        let (memory, address) = self.part(address);
+        match &mut memory.link {
+            None => memory.homes.of(0).write(Source::Caches, address, at),
+            Some(link) => link.write_back(&mut memory.homes, core, Source::Caches, address, at),
+        }
+    }
+
+    /// Every line that nobody has touched counts as read over the link before.
+    pub fn presume_read(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.presume_read();
+        }
+        if let Some(volatile) = &mut self.volatile {
+            volatile.presume_read();
+        }
     }
 
     /// Lines that the media of the DIMM of an address have read.
     #[inline]
-    pub fn media_reads(&self, address: u64) -> u64 {
-        if let Some(volatile) = &self.volatile
-            && address >= VOLATILE
-        {
-            return volatile.media_reads(address - VOLATILE);
-        }
-        let (dimm, _) = self.interleave.locate(address);
-        self.channels[dimm].media_reads()
+    pub fn media_reads(&mut self, address: u64) -> u64 {
+        let (memory, address) = self.part(address);
+        let (socket, local) = memory.link.as_ref().map_or((0, address), |link| link.locate(address));
+        memory.homes.of(socket).media_reads(local)
     }
 
     /// Keep what the media write.
     pub fn watch_media(&mut self) {
-        self.channels.iter_mut().for_each(Channel::watch_media);
+        self.homes.iter_mut().for_each(|home| home.watch_media());
     }
 
     /// Hand over what the media wrote since the last call, by the platform's addresses.
     pub fn take_media_writes(&mut self, mut take: impl FnMut(MediaWrite)) {
-        for (dimm, channel) in self.channels.iter_mut().enumerate() {
-            for write in channel.take_media_writes() {
-                let address = self.interleave.address(dimm, write.address);
+        for (socket, home) in self.homes.iter_mut().enumerate() {
+            home.take_media_writes(|write| {
+                let link = self.link.as_ref();
+                let address = link.map_or(write.address, |link| link.address(socket, write.address));
                 take(MediaWrite { address, ..write });
-            }
+            });
         }
     }
 
+    /// Those of each DIMM, socket by socket.
     pub fn counters(&self) -> Vec<DimmCounters> {
-        self.channels.iter().map(Channel::counters).collect()
+        self.homes.iter().flat_map(|home| home.counters()).collect()
     }
 
     /// The counters of the volatile memory beside, if there is one.
@@ -116,6 +145,6 @@ impl Memory {
 
     /// Written 64 B pieces that DIMMs buffer and have not put on their media.
     pub fn dirty_pieces(&self) -> u64 {
-        self.channels.iter().map(Channel::dirty_pieces).sum()
+        self.homes.iter().map(|home| home.dirty_pieces()).sum()
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Memory;
+use super::{Memory, Wanted};
 use crate::counters::DimmCounters;
 use crate::platform::Platform;
 use crate::time::Time;
@@ -17,7 +17,7 @@ pub enum RequestKind {
     Write,
 }
 
-/// A request for the 64 B line at `address` that reaches its memory controller `at` (ps).
+/// A request for the 64 B line at `address` that reaches its memory controller `at` (ps), or the link where that is on another socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     pub kind: RequestKind,
@@ -111,7 +111,7 @@ impl MemorySystem {
         }
         self.latest = at;
         Ok(match kind {
-            RequestKind::Read => self.memory.read(address, at),
+            RequestKind::Read => self.memory.read(source as usize, address, Wanted::Share, at),
             RequestKind::Write => self.memory.write(source as usize, address, at),
         })
     }

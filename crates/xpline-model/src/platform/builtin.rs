@@ -18,7 +18,14 @@ macro_rules! builtin {
 }
 
 /// Platforms to run on.
-pub const PLATFORMS: &[Builtin] = builtin!["optane", "optane-ni", "dram", "optane-ni-sec23"];
+pub const PLATFORMS: &[Builtin] = builtin![
+    "optane",
+    "optane-ni",
+    "dram",
+    "optane-remote",
+    "dram-remote",
+    "optane-ni-sec23"
+];
 
 /// Bases that platforms extend.
 pub const BASES: &[Builtin] = builtin!["cascade-lake"];

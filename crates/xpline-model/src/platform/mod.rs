@@ -36,9 +36,10 @@ pub use error::{BadValue, Origin, PlatformError};
 pub use key::{Entry, Key, Provenance};
 pub use load::ReadFile;
 pub use schema::{
-    Ait, BufferReplacement, Core, Ddrt, Dram, Imc, Interleave, Media, Memory, MemoryKind, Mesh, Optane, Platform,
-    PowerBudget, PrivateCache, Replacement, SharedCache, Volatile, Wear, XpBuffer,
+    Ait, BufferReplacement, Core, Ddrt, Dram, Imc, Interleave, Link, Media, Memory, MemoryKind, Mesh, Nodes, Optane,
+    Platform, PowerBudget, PrivateCache, Replacement, SharedCache, Volatile, Wear, XpBuffer,
 };
+pub use unit::Sockets;
 
 impl Platform {
     /// Load a platform by name, or from a file, with overrides such as `optane.xpbuffer.lines=128` on top.

@@ -6,7 +6,8 @@
 use super::error::PlatformError;
 use super::key::{Key, Node, Provenance, Reader, Section, join, section};
 use super::unit::{
-    Any, Bytes, Count, Duration, Factor, Flag, Frequency, GIB, Grained, KIB, MIB, Power, Scalar, Text, Unit, choice,
+    Any, Bytes, Count, Duration, Factor, Flag, Frequency, GIB, Grained, KIB, MIB, Power, Scalar, Sockets, Text, Unit,
+    choice,
 };
 use crate::time::{MICROSECOND as US, NANOSECOND as NS};
 
@@ -33,6 +34,10 @@ section! {
         l3: SharedCache in Section,
         /// The way between the cores and the memory controllers.
         mesh: Mesh in Section,
+        /// Which of two sockets the cores and the memory belong to.
+        nodes: Nodes in Section,
+        /// The link between two sockets.
+        link: Link in Section,
         /// The integrated memory controllers.
         imc: Imc in Section,
         /// How addresses are spread over the DIMMs.
@@ -210,6 +215,40 @@ section! {
         request: Duration in 0..=US,
         /// From a memory controller back to a core.
         response: Duration in 0..=US,
+    }
+}
+
+section! {
+    /// Which of two sockets the cores and the memory belong to; where they differ, the link is in between.
+    pub struct Nodes {
+        /// Socket of the cores; with both, they take turns.
+        cpu: Sockets in Any,
+        /// Socket of the memory; with both, pages of 4 KiB take turns.
+        memory: Sockets in Any,
+    }
+}
+
+section! {
+    /// The link between two sockets, and the directory by which the home of a line knows who else may hold it.
+    pub struct Link {
+        /// Time on the link, one way.
+        latency: Duration in 0..=10 * US,
+        /// Time that 64 B read take of the link's way back.
+        read_transfer: Duration in 0..=US,
+        /// Time that 64 B written take of the link's way there.
+        write_transfer: Duration in 0..=US,
+        /// Time in which the home grants a line to an ntstore, besides the way there and back.
+        grant: Duration in 0..=10 * US,
+        /// Whether the directory is kept in the memory itself: to change an entry is one more write.
+        directory: Flag in Any,
+        /// Time for which such a write keeps reads of the same line of the medium waiting.
+        directory_hold: Duration in 0..=10 * US,
+        /// Requests under way over the link above which a change of the directory holds up those behind it.
+        crowd: Factor in 1.0..=65_536.0,
+        /// Time for which it does, each time that the requests under way double past that number.
+        crowding: Duration in 0..=100 * US,
+        /// Lines that came over the link and that the write pending queue of a channel takes before the next has to wait.
+        writes: Count in 1..=1024,
     }
 }
 

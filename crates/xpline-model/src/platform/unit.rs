@@ -279,6 +279,46 @@ impl Unit for Flag {
     }
 }
 
+/// One of two sockets, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sockets {
+    /// Socket 0 or 1.
+    One(usize),
+    /// Both, in turn.
+    Both,
+}
+
+impl Sockets {
+    /// The socket of the `index`th of something that may be on both.
+    ///
+    /// On both, even ones are on socket 0 and odd ones on socket 1.
+    #[inline]
+    pub fn of(self, index: usize) -> usize {
+        match self {
+            Self::One(socket) => socket,
+            Self::Both => index & 1,
+        }
+    }
+}
+
+impl Unit for Sockets {
+    type Value = Self;
+    type Allowed = Any;
+
+    fn parse(scalar: &Scalar, _: &Any) -> Result<Self, String> {
+        match scalar {
+            Scalar::Number(0.0) => Ok(Self::One(0)),
+            Scalar::Number(1.0) => Ok(Self::One(1)),
+            Scalar::Text(text) if text == "both" => Ok(Self::Both),
+            _ => Err("not one of the choices".into()),
+        }
+    }
+
+    fn describe(_: &Any) -> String {
+        "0, 1 or \"both\"".into()
+    }
+}
+
 /// A line of text for people.
 pub struct Text;
 
