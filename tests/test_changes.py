@@ -13,7 +13,7 @@ from xpline.bench.relief import PARTS
 from xpline.changes import Change
 from xpline.validate.ablation import MECHANISMS
 
-PLATFORMS = {name: Platform(name) for name in ("optane", "optane-ni", "dram")}
+PLATFORMS = {name: Platform(name) for name in ("optane", "optane-ni", "dram", "optane-remote")}
 VALUES = {name: {entry.key: entry.value for entry in platform.show()} for name, platform in PLATFORMS.items()}
 KEYS = set().union(*VALUES.values())
 MEMORIES = {"core": KEYS, "optane": set(VALUES["optane"]), "dram": set(VALUES["dram"])}

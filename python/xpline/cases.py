@@ -18,10 +18,10 @@ from xpline.platform import Platform
 Row = dict[str, Any]
 
 #: The platforms that cases name.
-NAMES = ("optane", "optane-ni", "dram", "optane-ni-sec23")
+NAMES = ("optane", "optane-ni", "dram", "optane-remote", "dram-remote", "optane-ni-sec23")
 
 #: Those of them that the rows of the sweep run on.
-SWEEP = ("optane", "optane-ni", "dram")
+SWEEP = ("optane", "optane-ni", "dram", "optane-remote", "dram-remote")
 
 
 @dataclass(frozen=True, order=True)

@@ -34,6 +34,8 @@ SETTINGS: dict[str, type[pl.DataType]] = {
     "cached": pl.Boolean,  # lines stay in the caches
     "buffer": pl.String,
     "order": pl.String,  # in which lines are read again
+    "mix": pl.String,  # lines read to lines written
+    "delay": pl.Int64,  # core clocks between two lines of a thread
     "threads": pl.Int64,
     "seed": pl.UInt64,
     "max_requests": pl.UInt64,

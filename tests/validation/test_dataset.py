@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 import pytest
 
@@ -98,8 +97,7 @@ def test_the_power_budget_is_an_override(write_dataset, tmp_path, row, overrides
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ({"media": "rdram", "local": 0}, "remote socket"),
-        ({"media": "lpmem", "local": 0}, "remote socket"),
+        ({"media": "rpmem", "local": 0, "interleaving": 0}, "other socket"),
         ({"media": "tape"}, "media tape"),
         ({"operation": "Swap"}, "operation Swap is not known"),
         ({"task_type": "MixBW"}, "task MixBW"),
@@ -110,6 +108,21 @@ def test_what_is_not_covered_is_named(write_dataset, tmp_path, row, reason):
     row = planned(write_dataset, tmp_path, "bandwidth", **row)
     assert row.case is None
     assert reason in row.reason
+
+
+@pytest.mark.parametrize(
+    ("row", "platform"),
+    [
+        ({"media": "lpmem", "local": 1, "interleaving": 1}, "optane"),
+        ({"media": "rdram", "local": 0, "interleaving": 1, "avgpower": 0}, "dram-remote"),
+        ({"media": "rpmem", "local": 0, "interleaving": 1}, "optane-remote"),
+        ({"media": "lpmem", "local": 0, "interleaving": 1}, "optane-remote"),
+    ],
+)
+def test_memory_of_the_other_socket_is_a_platform(write_dataset, tmp_path, row, platform):
+    case = planned(write_dataset, tmp_path, "bandwidth", **row).case
+    assert case.platform == platform
+    assert bool(case.overrides) == platform.startswith("optane")
 
 
 def test_repeats_share_a_case(write_dataset, tmp_path):
@@ -176,7 +189,6 @@ def test_a_graph_is_read_by_column(tmp_path):
 
 def test_the_real_sweep_is_planned_whole(shared):
     plan = dataset.plan(dataset.read_tables(shared("data/optane-study")))
-    reasons = Counter(row.reason for row in plan if row.reason)
+    assert [row.reason for row in plan if row.reason] == []
     assert len({row.case for row in plan}) < len(plan)
-    assert all("remote socket" in reason for reason in reasons)
-    assert {row.case.platform for row in plan if row.case} == {"optane", "optane-ni", "dram"}
+    assert {row.case.platform for row in plan} == {"optane", "optane-ni", "dram", "dram-remote"}

@@ -22,11 +22,11 @@ fn shapes_that_are_not_points() {
         ),
         (
             r#"{"experiment": "sideways"}"#,
-            r#"experiment = "sideways": unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency, chase, replacement, wear, tail, workload"#,
+            r#"experiment = "sideways": unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency, chase, replacement, wear, tail, workload, mix, loaded"#,
         ),
         (
             r#"{"op": "load"}"#,
-            "experiment = null: unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency, chase, replacement, wear, tail, workload",
+            "experiment = null: unknown; known are random, stride, flush, align, latency, xpbuffer, persist-latency, chase, replacement, wear, tail, workload, mix, loaded",
         ),
         (
             r#"{"experiment": "random", "op": "read", "size": 64, "threads": 1}"#,
@@ -56,6 +56,51 @@ fn shapes_that_are_not_points() {
     for (json, message) in cases {
         assert_eq!(refusal("optane", json), message);
     }
+}
+
+#[test]
+fn mixes_that_cannot_be() {
+    let mix = |fields: &str| {
+        let common = r#""experiment": "mix", "pattern": "random", "threads": 1"#;
+        refusal("optane", &format!("{{{common}, {fields}}}"))
+    };
+    assert_eq!(
+        mix(r#""mix": "2-1", "op": "store""#),
+        r#"mix: mix: "2-1" is no ratio of lines read to lines written, such as 2:1 (1:0 reads only, 0:1 writes only; parts up to 1000)"#
+    );
+    assert_eq!(
+        mix(r#""mix": "0:0", "op": "store""#),
+        mix(r#""mix": "2-1", "op": "store""#).replace("2-1", "0:0")
+    );
+    assert_eq!(
+        mix(r#""mix": "1:2", "op": "store""#),
+        "mix = 1:2: each write of a store reads its line, too; use as many reads as writes or more, or ntstore"
+    );
+    assert_eq!(
+        mix(r#""mix": "2:1", "op": "load""#),
+        "op = load: writes nothing; use ntstore, store or store+clwb"
+    );
+    assert_eq!(
+        mix(r#""mix": "2:1", "op": "ntstore", "region": 2147483648"#),
+        "region = 2147483648: must be from 64, an access, to 1073741824, half of a thread's 2 GiB"
+    );
+    let loaded = |delay: u64, threads: u32| {
+        refusal(
+            "optane",
+            &format!(
+                r#"{{"experiment": "loaded", "mix": "1:0", "op": "load", "pattern": "random", "delay": {delay}, "threads": {threads}}}"#
+            ),
+        )
+    };
+    assert_eq!(
+        loaded(1_000_001, 4),
+        "delay = 1000001: must be at most 1000000 core clocks"
+    );
+    // One more thread is timed.
+    assert_eq!(
+        loaded(0, 24),
+        "threads = 25: must be 1 to 24, a core each (optane has 24)"
+    );
 }
 
 #[test]

@@ -173,6 +173,17 @@ fn experiments() -> impl Strategy<Value = String> {
         (prop::sample::select(vec!["load", "ntstore", "store+clwb"]), pattern)
             .prop_map(|(op, pattern)| format!(r#"{{"experiment": "latency", "op": "{op}", "pattern": "{pattern}"}}"#)),
         (1u64..200).prop_map(|lines| format!(r#"{{"experiment": "xpbuffer", "lines": {lines}}}"#)),
+        (0u32..4, 0u32..3, prop::sample::select(vec!["ntstore", "store", "store+clwb"]), lines(), 1u32..=8, 0u64..900)
+            .prop_map(|(reads, writes, op, size, threads, delay)| {
+                let (reads, writes) = (reads.max(writes).max(1), writes);
+                let common = format!(
+                    r#""mix": "{reads}:{writes}", "op": "{op}", "pattern": "random", "region": 1048576, "threads": {threads}"#
+                );
+                match delay {
+                    0..450 => format!(r#"{{"experiment": "mix", "size": {size}, {common}}}"#),
+                    _ => format!(r#"{{"experiment": "loaded", "delay": {delay}, {common}}}"#),
+                }
+            }),
         (prop::sample::select(vec!["ntstore", "store+clwb"]), lines())
             .prop_map(|(op, size)| format!(r#"{{"experiment": "persist-latency", "op": "{op}", "size": {size}}}"#)),
     ]

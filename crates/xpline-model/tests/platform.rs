@@ -42,7 +42,14 @@ fn child(parent: &str, rest: &str) -> String {
 fn built_in_platforms_load_and_keep_the_name_they_are_listed_under() {
     assert_eq!(
         Platform::builtin_names(),
-        ["optane", "optane-ni", "dram", "optane-ni-sec23"]
+        [
+            "optane",
+            "optane-ni",
+            "dram",
+            "optane-remote",
+            "dram-remote",
+            "optane-ni-sec23"
+        ]
     );
     for name in Platform::builtin_names() {
         let platform = Platform::builtin(&name).unwrap();
@@ -222,7 +229,7 @@ fn name_and_description_are_not_handed_down() {
 fn a_base_cannot_be_run_on_but_can_be_extended_by_a_whole_platform() {
     assert_eq!(
         message(&[], "cascade-lake", &[]),
-        "`cascade-lake` is only a base for other platforms to extend; platforms to run on are optane, optane-ni, dram, optane-ni-sec23"
+        "`cascade-lake` is only a base for other platforms to extend; platforms to run on are optane, optane-ni, dram, optane-remote, dram-remote, optane-ni-sec23"
     );
     let text = child("cascade-lake", "memory = \"dram\"\n");
     assert_eq!(
@@ -260,12 +267,12 @@ fn names_that_lead_nowhere_list_what_is_built_in() {
     assert_eq!(
         message(&[], "optan", &[]),
         "no platform `optan`: it is not built in, and as a file it cannot be read (entity not found); \
-         built in are optane, optane-ni, dram, optane-ni-sec23"
+         built in are optane, optane-ni, dram, optane-remote, dram-remote, optane-ni-sec23"
     );
     assert_eq!(
         message(&[("lab/x.toml", &child("y.toml", ""))], "lab/x.toml", &[]),
         "lab/x.toml:3: no platform `lab/y.toml`: it is not built in, and as a file it cannot be read \
-         (entity not found); built in are optane, optane-ni, dram, optane-ni-sec23, cascade-lake"
+         (entity not found); built in are optane, optane-ni, dram, optane-remote, dram-remote, optane-ni-sec23, cascade-lake"
     );
 }
 

@@ -14,6 +14,7 @@ True
 
 from xpline.bench.experiments import align, flush, latency, persist_latency, random, stride, xpbuffer
 from xpline.bench.internals import chase, replacement, tail, wear
+from xpline.bench.loads import loaded, mix
 from xpline.bench.points import Point, points
 from xpline.bench.run import Platforms, run
 
@@ -24,6 +25,8 @@ __all__ = [
     "chase",
     "flush",
     "latency",
+    "loaded",
+    "mix",
     "persist_latency",
     "points",
     "random",

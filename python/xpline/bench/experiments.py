@@ -7,8 +7,10 @@ from typing import Any, TypedDict, Unpack
 
 import polars as pl
 
+from xpline.bench.nodes import placements
 from xpline.bench.points import points
-from xpline.bench.run import Platforms, run
+from xpline.bench.run import Platforms, loaded, run
+from xpline.platform import Platform
 from xpline.values import Numbers, Words
 
 
@@ -19,6 +21,9 @@ class Options(TypedDict, total=False):
     seed: int
     #: The longest a point may run, in requests of the cores; ``settled`` says whether its mean was stable by then.
     max_requests: int | None
+    #: Sockets of the threads and of the memory: 0, 1, "both", or a list; the platform's unless given.
+    cpu_node: Numbers | Words | None
+    mem_node: Numbers | Words | None
     #: Points that run side by side; all cores of the host by default. The results do not depend on it.
     jobs: int | None
     #: Called with the index and the row of each point as it completes.
@@ -155,4 +160,10 @@ def run_experiment(
 ) -> pl.DataFrame:
     """Every combination of the parameters' values, as the public functions hand it on."""
     sweep = points(experiment, seed=options.get("seed", 1), max_requests=options.get("max_requests"), **parameters)
-    return run(platform, sweep, options.get("jobs"), options.get("progress"))
+    nodes = placements(options.get("cpu_node"), options.get("mem_node"))
+    placed = [
+        one.changed(place) if place and isinstance(one, Platform) else one
+        for one in loaded(platform)
+        for place in (nodes if isinstance(one, Platform) else nodes[:1])
+    ]
+    return run(placed, sweep, options.get("jobs"), options.get("progress"))

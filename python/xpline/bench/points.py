@@ -26,6 +26,8 @@ _READERS: dict[str, Callable[[Any, str], list[Any]]] = {
     "mask": sizes,
     "buffer": words,
     "order": words,
+    "mix": words,
+    "delay": counts,
     "threads": counts,
     "cached": lambda cached, _: [bool(cached)],
     "fenced": lambda fenced, _: [bool(fenced)],

@@ -13,6 +13,7 @@ import typer
 
 from xpline import bench
 from xpline.bench import relief
+from xpline.bench.loads import DELAYS
 from xpline.cli import workload
 from xpline.cli.common import Common, with_common
 from xpline.cli.output import terminal
@@ -167,6 +168,46 @@ def tail(
 ) -> Sweep:
     """Tail latency of 64 B writes round a hot spot."""
     return Sweep("tail", {"op": op, "region": region})
+
+
+Mix = Annotated[str, typer.Option(help="Lines read to lines written: 2:1, 1:0 (reads), 0:1 (writes), or a list.")]
+Write = Annotated[
+    str, typer.Option(help="What a write is: ntstore, store (left to the caches), store+clwb, or a list.")
+]
+Buffer = Annotated[str, typer.Option(help=f"Bytes of a thread's buffer for reads, and of that for writes: {SIZES}.")]
+
+
+@experiment
+def mix(
+    mix: Mix = "1:0,4:1,3:1,2:1,1:1",
+    op: Write = "store",
+    pattern: Pattern = "sequential",
+    size: Size = "64",
+    region: Buffer = "1GiB",
+    threads: Threads = "1,4",
+) -> Sweep:
+    """Bandwidth of reads and writes in a ratio."""
+    return Sweep("mix", {"mix": mix, "op": op, "pattern": pattern, "size": size, "region": region, "threads": threads})
+
+
+@experiment
+def loaded(
+    mix: Mix = "1:0",
+    op: Write = "store",
+    pattern: Pattern = "sequential",
+    delay: Annotated[
+        str,
+        typer.Option(help=f"Core clocks that each thread pauses after a line: {COUNTS}.", show_default="0 to 80000"),
+    ] = ",".join(map(str, DELAYS)),
+    region: Buffer = "1GiB",
+    threads: Annotated[
+        str, typer.Option(help=f"Threads that load the memory, beside the one that is timed: {COUNTS}.")
+    ] = "18",
+) -> Sweep:
+    """Latency of loads against the bandwidth of others, as their pauses shorten."""
+    return Sweep(
+        "loaded", {"mix": mix, "op": op, "pattern": pattern, "delay": delay, "region": region, "threads": threads}
+    )
 
 
 def _measure(sweep: Sweep, common: Common) -> None:

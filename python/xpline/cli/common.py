@@ -14,6 +14,7 @@ import polars as pl
 import typer
 
 from xpline import table
+from xpline.bench.nodes import placements
 from xpline.cli.host_options import HostOptions
 from xpline.cli.options import Overrides, parse_overrides
 from xpline.cli.output import print_table
@@ -34,6 +35,14 @@ class Common(HostOptions):
         ),
     ] = "optane"
     set: Overrides = None
+    cpu_node: Annotated[
+        str | None,
+        typer.Option(help="Socket of the threads: 0, 1, both (in turn), or a list.", show_default="the platform's"),
+    ] = None
+    mem_node: Annotated[
+        str | None,
+        typer.Option(help="Socket of the memory: 0, 1, both (page by page), or a list.", show_default="the platform's"),
+    ] = None
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random addresses.")] = 1
     max_requests: Annotated[int | None, typer.Option(help="The longest a point may run, in requests.")] = None
     jobs: Annotated[int | None, typer.Option(min=1, help="Points run side by side.", show_default="all cores")] = None
@@ -45,14 +54,20 @@ class Common(HostOptions):
     out: Annotated[Path | None, typer.Option(help="Write the whole table: FILE.parquet, .csv or .json.")] = None
 
     def platforms(self) -> list[Platform | Host]:
-        """The platforms that are named, with the overrides, and the targets on this machine."""
+        """The platforms that are named, with the overrides, once for each placement of threads and memory; and the
+        targets on this machine."""
         overrides = parse_overrides(self.set)
+        nodes = placements(self.cpu_node, self.mem_node)
         names = [name.strip() for name in self.on.split(",")]
         if overrides and all(map(is_target, names)):
             raise XplineError(f"--set {self.set[0]}: {self.on} is no model; only models have values to override")
+        if any(nodes) and all(map(is_target, names)):
+            raise XplineError(f"--cpu-node, --mem-node: place the threads of models; for {self.on} use host:node=N")
         if self.explain and any(map(is_target, names)):
             raise XplineError("--explain: relieves the parts of a model; leave the host out")
-        return [self.host(name) if is_target(name) else Platform(name, set=overrides) for name in names]
+        return [
+            one for name in names for one in ([self.host(name)] if is_target(name) else _placed(name, overrides, nodes))
+        ]
 
     def check_outputs(self) -> None:
         """Raise, before any work is done, if results could not be handed out."""
@@ -71,6 +86,10 @@ class Common(HostOptions):
             sys.stdout.write(result.write_csv())
         else:
             print_table(result)
+
+
+def _placed(name: str, overrides: dict[str, object], nodes: list[dict[str, object]]) -> list[Platform]:
+    return [Platform(name, set=overrides | place) for place in nodes]
 
 
 def with_common(command: Callable[..., None], own: dict[str, Any]) -> Callable[..., None]:

@@ -54,8 +54,6 @@ def _bandwidth(row: dict[str, str]) -> Case:
             point["fence"] = point["size"]
     else:
         raise _NotCoveredError(f"task {row['task_type']} is not an experiment yet")
-    if row["local"] == "0":
-        raise _NotCoveredError(f"memory of the remote socket (media {row['media']}) is not a platform yet")
     return _on_platform(row, _platform(row), point)
 
 
@@ -89,21 +87,31 @@ def _alignment(row: dict[str, str]) -> Case:
 _CASES = {"bandwidth": _bandwidth, "flush": _flush, "alignment": _alignment}
 
 
+#: The platforms of the sweep, by ``media`` (the first letter says local or remote) and ``interleaving``. DRAM is always
+#: interleaved.
+_PLATFORMS = {
+    ("pmem", "1"): "optane", ("pmem", "0"): "optane-ni", ("dram", "1"): "dram", ("dram", "0"): "dram",
+}  # fmt: skip
+
+#: The same memories from the other socket.
+_REMOTE = {"optane": "optane-remote", "dram": "dram-remote"}
+
+
 def _platform(row: dict[str, str]) -> str:
-    match row["media"], row["interleaving"]:
-        case "lpmem", "1":
-            return "optane"
-        case "lpmem", "0":
-            return "optane-ni"
-        case "ldram", _:
-            return "dram"
-    raise _NotCoveredError(f"media {row['media']} is not a platform yet")
+    media, interleaving = row["media"], row["interleaving"]
+    is_remote = media.startswith("r") or row.get("local") == "0"
+    near = _PLATFORMS.get((media[1:], interleaving))
+    platform = _REMOTE.get(near) if near and is_remote else near
+    if platform is None or media[0] not in "lr":
+        where = ", not interleaved, of the other socket" if near else ""
+        raise _NotCoveredError(f"media {media}{where} is not a platform yet")
+    return platform
 
 
 def _on_platform(row: dict[str, str], platform: str, point: dict[str, object]) -> Case:
     """Add the threads and, on Optane, the power budget of the DIMM (``avgpower`` in mW; 0 marks DRAM)."""
     milliwatts = _integer(row, "avgpower")
-    budget = platform != "dram" and milliwatts > 0
+    budget = platform.startswith("optane") and milliwatts > 0
     overrides = (f"optane.power.budget={milliwatts / 1000:g}W",) if budget else ()
     return case(platform, point | {"threads": _integer(row, "threads")}, overrides)
 

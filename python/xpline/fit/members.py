@@ -80,7 +80,10 @@ def members(platforms: Sequence[str]) -> Members:
 
 
 def _role(platform: Platform) -> str:
-    if platform["memory"].value.strip('"') == "dram":
+    memory = platform["memory"].value.strip('"')
+    if platform["nodes.cpu"].value != platform["nodes.memory"].value:
+        return f"{memory}-remote"
+    if memory == "dram":
         return "dram"
     return "optane-ni" if platform["interleave.dimms"].value == "1" else "optane"
 

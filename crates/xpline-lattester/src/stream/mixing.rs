@@ -4,7 +4,23 @@ use xpline_model::{Op, OpKind, Time};
 
 use super::walk::Walk;
 use super::{LINE, line};
-use crate::point::{self, Ratio};
+use crate::point::{self, Pattern, Ratio};
+
+/// What each thread of a mix does.
+#[derive(Clone, Copy, Debug)]
+pub struct Traffic {
+    /// Lines that memory reads and writes.
+    pub ratio: Ratio,
+    /// What a write is.
+    pub op: point::Op,
+    pub pattern: Pattern,
+    /// Bytes of an access.
+    pub size: u64,
+    /// Bytes of the buffer for reads, and of that for writes.
+    pub region: u64,
+    /// How long a thread waits after each line.
+    pub pause: Time,
+}
 
 /// The traffic of one thread: so many loads of lines, then so many writes, over and over.
 ///
@@ -30,16 +46,20 @@ pub struct Mixing<W> {
 }
 
 impl<W: Walk> Mixing<W> {
-    /// Accesses of `size` bytes, in the ratio of what memory reads and writes.
-    pub fn new(reads: W, writes: W, ratio: Ratio, op: point::Op, size: u64, pause: Time) -> Self {
+    /// Accesses in the ratio of what memory reads and writes.
+    pub fn new(reads: W, writes: W, traffic: &Traffic) -> Self {
+        let &Traffic {
+            ratio, op, size, pause, ..
+        } = traffic;
+        let (loads, stores) = (ratio.loads(op), ratio.writes);
         Self {
             reads,
             writes,
             op,
             size,
-            loads: ratio.loads(op),
-            stores: ratio.writes,
-            access: ratio.loads(op) + ratio.writes - 1,
+            loads,
+            stores,
+            access: loads + stores - 1,
             done: size,
             stored: false,
             pause,

@@ -13,13 +13,13 @@ mod walk;
 use xpline_model::platform::Memory;
 use xpline_model::{Op, OpKind, Platform, Program, Time};
 
-use crate::point::{self, Align, Binding, Experiment, Loaded, Pattern, Point, Ratio};
+use crate::point::{self, Align, Binding, Experiment, Loaded, Pattern, Point};
 use crate::rng::Rng;
 use crate::samples::Samples;
 use crate::workload::Workload;
 use access::Accesses;
 use flush::Flushing;
-use mixing::Mixing;
+use mixing::{Mixing, Traffic};
 use placed::{Placed, SHARED};
 use rounds::Rounds;
 use timed::Timed;
@@ -117,63 +117,63 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
         }
         Experiment::Workload(_) => unreachable!("its threads differ: they come from chains"),
         &Experiment::Mix(point::Mix {
-            mix,
+            mix: ratio,
             op,
             pattern,
             size,
             region,
             ..
-        }) => mixing(base, region, mix, op, pattern, size, 0, rng),
-        &Experiment::Loaded(ref loaded) => loaded_thread(platform, loaded, thread, rng),
+        }) => {
+            let traffic = Traffic {
+                ratio,
+                op,
+                pattern,
+                size,
+                region,
+                pause: 0,
+            };
+            mixing(base, &traffic, rng)
+        }
+        Experiment::Loaded(run) => loaded(platform, run, thread, base, rng),
     }
 }
 
 /// Reads in a buffer at the start of a thread's region, and writes in one at its middle.
-#[allow(clippy::too_many_arguments)]
-fn mixing(
-    base: u64,
-    region: u64,
-    ratio: Ratio,
-    op: point::Op,
-    pattern: Pattern,
-    size: u64,
-    pause: Time,
-    rng: Rng,
-) -> Stream {
+fn mixing(base: u64, traffic: &Traffic, rng: Rng) -> Stream {
+    let &Traffic {
+        pattern, size, region, ..
+    } = traffic;
     let written = base + REGION / 2;
     match pattern {
         Pattern::Sequential => {
-            let ring = |base| Stride::ring(base, size, region);
-            Stream::MixSequential(Mixing::new(ring(base), ring(written), ratio, op, size, pause))
+            let [reads, writes] = [base, written].map(|base| Stride::ring(base, size, region));
+            Stream::MixSequential(Mixing::new(reads, writes, traffic))
         }
         Pattern::Random => {
-            let random = |base, rng| Random::new(base, region, size, rng);
-            let reads = random(base, rng.clone());
-            Stream::MixRandom(Mixing::new(reads, random(written, rng), ratio, op, size, pause))
+            let [reads, writes] = [base, written].map(|base| Random::new(base, region, size, rng.clone()));
+            Stream::MixRandom(Mixing::new(reads, writes, traffic))
         }
     }
 }
 
-/// The first thread chases, the others make traffic.
-fn loaded_thread(platform: &Platform, loaded: &Loaded, thread: u32, rng: Rng) -> Stream {
-    let base = u64::from(thread) * REGION;
-    let &Loaded {
-        mix,
-        op,
-        pattern,
-        delay,
-        region,
-        ..
-    } = loaded;
+/// The first thread of a loaded memory is timed, the others make the traffic.
+fn loaded(platform: &Platform, run: &Loaded, thread: u32, base: u64, rng: Rng) -> Stream {
+    let &Loaded { pattern, region, .. } = run;
     if thread > 0 {
-        let pause = (delay as f64 * 1e3 / platform.core.clock) as Time;
-        return mixing(base, region, mix, op, pattern, LINE, pause, rng);
+        let traffic = Traffic {
+            ratio: run.mix,
+            op: run.op,
+            pattern,
+            size: LINE,
+            region,
+            pause: (run.delay as f64 * 1e3 / platform.core.clock) as Time,
+        };
+        return mixing(base, &traffic, rng);
     }
+    let load = point::Op::Load;
     match pattern {
-        Pattern::Sequential => {
-            Stream::TimedSequential(Timed::single(Stride::ring(base, LINE, region), point::Op::Load))
-        }
-        Pattern::Random => Stream::TimedRandom(Timed::single(Random::new(base, region, LINE, rng), point::Op::Load)),
+        Pattern::Sequential => Stream::TimedSequential(Timed::single(Stride::ring(base, LINE, region), load)),
+        Pattern::Random => Stream::TimedRandom(Timed::single(Random::new(base, region, LINE, rng), load)),
     }
 }
 
