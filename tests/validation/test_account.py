@@ -55,7 +55,7 @@ def directory(write_dataset, tmp_path_factory):
     rows = [{"operation": "Load", "throughput": 1000, "access_size": 64 * size} for size in range(1, 41)]
     rows += [{"throughput": 2000 / 3, "ewr": 0.6, "access_size": 64 * size} for size in range(1, 41)]
     rows += [{"media": "ldram", "interleaving": 1, "operation": "Load", "avgpower": 0, "throughput": 250}]
-    rows += [{"media": "rdram", "local": 0}]
+    rows += [{"media": "rpmem", "local": 0, "interleaving": 0}]
     rows += [{"avgpower": 12500, "threads": threads, "throughput": 2500 / 3, "ewr": 0.5} for threads in (2, 3, 4)]
     write_dataset(folder, "bandwidth", rows)
     return write_dataset(folder, "flush", [{"threads": 2, "throughput": 1000, "ewr": 0.5}])
@@ -211,7 +211,9 @@ def test_a_data_set_of_reads_alone_has_a_page(fake, write_dataset, tmp_path):
 
 
 def test_a_data_set_without_a_prediction_has_a_page(fake, write_dataset, tmp_path):
-    outcome = validate(write_dataset(tmp_path, "bandwidth", [{"media": "rdram", "local": 0}]), worst=50, ablation=10)
+    outcome = validate(
+        write_dataset(tmp_path, "bandwidth", [{"media": "rpmem", "local": 0, "interleaving": 0}]), worst=50, ablation=10
+    )
     assert "100.0 %" in write_account(outcome, tmp_path / "out").read_text()
 
 

@@ -13,7 +13,7 @@ from xpline.validate import validate
 ROWS = [
     {"threads": 4},
     {"threads": 1, "operation": "Load"},
-    {"media": "rdram", "local": 0},
+    {"media": "rpmem", "local": 0, "interleaving": 0},
     {"threads": 4, "date": "2019-04-02"},
     {"threads": 2, "avgpower": 12500},
     {"threads": 2, "media": "ldram", "avgpower": 0},
@@ -43,7 +43,7 @@ def test_predictions_are_in_the_order_of_the_data_set(model, directory, tmp_path
         ["bandwidth-5", "bandwidth", "200.3333", "0.5000"],
         ["flush-0", "flush", "200.3333", "0.5000"],
     ]
-    assert outcome.not_covered == {"memory of the remote socket (media rdram) is not a platform yet": 1}
+    assert outcome.not_covered == {"media rpmem, not interleaved, of the other socket is not a platform yet": 1}
     assert outcome.simulated == len(model.ran) == 5  # the repeat is not run again
 
 
@@ -98,7 +98,7 @@ def test_a_sample_is_always_the_same_and_is_scored_alone(model, directory, tmp_p
 
 
 def test_only_some_rows(model, directory):
-    outcome = validate(directory, only=["file=bandwidth", "media=ldram|rdram"])
+    outcome = validate(directory, only=["file=bandwidth", "media=ldram|rpmem"])
     assert outcome.predictions["__key__"].to_list() == ["bandwidth-2", "bandwidth-5"]
     assert outcome.score.total()["n"] == 2
 
