@@ -257,3 +257,28 @@ def test_ctrl_c_keeps_what_was_complete(tmp_path, target):
     rows = pl.read_csv(tmp_path / "r.csv")
     assert 1 <= rows.height < 99 and rows["repeats"].min() >= 2
     assert [path.name for path in tmp_path.iterdir()] == ["r.csv"]
+
+
+def test_a_look_at_the_host(monkeypatch, capsys, tmp_path):
+    """Cut short: what is there, not how well it is known."""
+    from xpline.host import look
+
+    monkeypatch.setattr(look, "BUDGET", 1.5)
+    monkeypatch.setattr(look, "_SPAN", 16 << 20)
+    monkeypatch.setattr(look, "_MODEL_CORES", 2)
+    with pytest.raises(SystemExit) as ended:
+        main(["host", "--models", "dram", "--out", str(tmp_path / "page")])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert all(word in out for word in ("CPU", "hypervisor", "latency: L1d", "bandwidth: ", "64 B made persistent"))
+    page = (tmp_path / "page" / "index.html").read_text()
+    assert all(f"chart-{name}" in page for name in ("chase-region", "stride-threads", "random-size"))
+    rows = pl.read_parquet(tmp_path / "page" / "results.parquet")
+    assert set(rows["platform"]) == {"host", "dram"}
+    assert set(rows["flush_by"].drop_nulls()) == set(Machine.here().environment["flushes"])
+
+
+def test_a_look_is_at_memory_of_this_machine(xpline):
+    for on in ("dram", "host:block=x"):
+        code, _, err = xpline("host", "--on", on)
+        assert code == 2 and on in err

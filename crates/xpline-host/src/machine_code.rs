@@ -267,6 +267,12 @@ fn kernels_do_what_the_threads_of_the_model_do() {
         let model: Vec<Does> = model
             .filter(|(kind, _)| !is_single_load || *kind != OpKind::Mfence)
             .collect();
-        assert_eq!(of_kernel(&plan, model.len()), model, "{text}");
+        // A reading of the clock waits for no store: where the model ends in an sfence, the host has an mfence after it.
+        let mut last = None;
+        let kernel = of_kernel(&plan, 2 * model.len()).into_iter().filter(|&(kind, _)| {
+            let before = last.replace(kind);
+            kind != OpKind::Mfence || before != Some(OpKind::Sfence)
+        });
+        assert_eq!(kernel.take(model.len()).collect::<Vec<_>>(), model, "{text}");
     }
 }

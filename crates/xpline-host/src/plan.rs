@@ -260,8 +260,13 @@ fn preload(bytes: u64) -> Vec<Step> {
     ]
 }
 
+/// Writes and the sfence that makes them persistent; an mfence after it, because a reading of the clock waits for no store.
 fn persisted(op: Op, size: u64) -> Vec<Step> {
-    vec![Step::lines(touches(op), size / LINE), Step::Fence(Fence::Sfence)]
+    vec![
+        Step::lines(touches(op), size / LINE),
+        Step::Fence(Fence::Sfence),
+        Step::Fence(Fence::Mfence),
+    ]
 }
 
 fn shares(binding: Binding) -> bool {

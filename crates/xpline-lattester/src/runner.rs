@@ -245,10 +245,10 @@ fn leaves_dirty_lines(experiment: &Experiment) -> bool {
     }
 }
 
-/// Random loads after which the caches hold what they can of a region that stays in them: 98 % of it.
+/// Random loads after which the caches hold what they can of a region that stays in them: 95 % of it.
 fn filling(platform: &Platform, experiment: &Experiment) -> u64 {
     match experiment {
-        Experiment::Chase(chase) if chase.cached => 4 * chase.region.min(2 * platform.l3.size) / LINE,
+        Experiment::Chase(chase) if chase.cached => 3 * chase.region.min(platform.l3.size) / LINE,
         _ => 0,
     }
 }

@@ -13,7 +13,7 @@ from xpline.values import Numbers, Words, counts, sizes, words
 Point = dict[str, Any]
 
 #: How the values of each parameter are written. ``None`` stands for the value of ``size``.
-_READERS: dict[str, Callable[[Any, str], list[Any]]] = {
+READERS: dict[str, Callable[[Any, str], list[Any]]] = {
     "op": words,
     "pattern": words,
     "binding": words,
@@ -49,9 +49,9 @@ def points(
     fixed: Point = {"seed": seed} | ({} if max_requests is None else {"max_requests": max_requests})
     lists: list[list[Any]] = []
     for name, values in parameters.items():
-        if name not in _READERS:
-            raise XplineError(f"no experiment has a parameter {name!r}; known are {', '.join(_READERS)}")
-        lists.append([None] if values is None else _READERS[name](values, name))
+        if name not in READERS:
+            raise XplineError(f"no experiment has a parameter {name!r}; known are {', '.join(READERS)}")
+        lists.append([None] if values is None else READERS[name](values, name))
     combinations = (dict(zip(parameters, values, strict=True)) for values in product(*lists))
     return [
         {"experiment": experiment}

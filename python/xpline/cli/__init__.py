@@ -23,6 +23,9 @@ INTERRUPTED = 130
 #: its command is asked for, so that no command waits for libraries that only others need.
 COMMANDS = {
     "bench": "bench:app",
+    "host": "host:host",
+    "compare": "compare:compare",
+    "results": "results:app",
     "platforms": "platforms:platforms",
     "platform": "platforms:app",
     "validate": "validate:validate",
