@@ -37,7 +37,10 @@ class Common(HostOptions):
     set: Overrides = None
     cpu_node: Annotated[
         str | None,
-        typer.Option(help="Socket of the threads: 0, 1, both (in turn), or a list.", show_default="the platform's"),
+        typer.Option(
+            help="Socket of the threads: 0, 1, both (in turn), or a list; on the host, one NUMA node.",
+            show_default="the platform's",
+        ),
     ] = None
     mem_node: Annotated[
         str | None,
@@ -57,12 +60,12 @@ class Common(HostOptions):
         """The platforms that are named, with the overrides, once for each placement of threads and memory; and the
         targets on this machine."""
         overrides = parse_overrides(self.set)
-        nodes = placements(self.cpu_node, self.mem_node)
         names = [name.strip() for name in self.on.split(",")]
+        if self.mem_node is not None and any(map(is_target, names)):
+            raise XplineError("--mem-node: is for models; on this machine, name the node as host:node=N")
+        nodes = [] if all(map(is_target, names)) else placements(self.cpu_node, self.mem_node)
         if overrides and all(map(is_target, names)):
             raise XplineError(f"--set {self.set[0]}: {self.on} is no model; only models have values to override")
-        if any(nodes) and all(map(is_target, names)):
-            raise XplineError(f"--cpu-node, --mem-node: place the threads of models; for {self.on} use host:node=N")
         if self.explain and any(map(is_target, names)):
             raise XplineError("--explain: relieves the parts of a model; leave the host out")
         return [

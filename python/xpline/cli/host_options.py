@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from xpline.errors import XplineError
 from xpline.host.host import Host
 
 _option = partial(typer.Option, rich_help_panel="On the host")
@@ -25,7 +26,7 @@ class HostOptions:
     cpus: Annotated[
         str | None, _option(help="CPUs that threads are pinned to, such as 0-3,8.", show_default="all allowed")
     ] = None
-    cpu_node: Annotated[int | None, _option(min=0, help="NUMA node whose CPUs are used.")] = None
+    cpu_node: Annotated[str | None, _option(help="NUMA node whose CPUs are used.")] = None
     span: Annotated[str, _option(help="Bytes that each thread works in.")] = "2GiB"
     precision: Annotated[str, _option(help="Half-width that the 95 % interval of a median may have.")] = "1%"
     time_limit: Annotated[float, _option(help="The longest a point may take, in seconds.")] = 10.0
@@ -37,4 +38,9 @@ class HostOptions:
 
     def host(self, target: str) -> Host:
         """The target, measured with these options."""
-        return Host(target, **{field.name: getattr(self, field.name) for field in fields(HostOptions)})
+        options = {field.name: getattr(self, field.name) for field in fields(HostOptions)}
+        if self.cpu_node is not None:
+            if not self.cpu_node.isdecimal():
+                raise XplineError(f"--cpu-node {self.cpu_node}: on the host, expected the number of one NUMA node")
+            options["cpu_node"] = int(self.cpu_node)
+        return Host(target, **options)
