@@ -62,6 +62,8 @@ class ReplayOptions(ReadOptions, total=False):
     in_flight: int | None
     #: Whether requests wait for the times of the trace.
     paced: bool
+    #: Whether each row holds a sample of the requests, for :func:`xpline.timeline.write`.
+    timeline: bool
 
 
 def replay(platform: Platforms, path: str | PathLike[str], **options: Unpack[ReplayOptions]) -> pl.DataFrame:

@@ -32,12 +32,17 @@ struct Mark {
 }
 
 impl Marks {
-    pub fn new(streams: &[Stream]) -> Self {
+    pub fn new<'a>(streams: impl Iterator<Item = &'a Stream>) -> Self {
         Self(chains(streams).map(mark).collect())
     }
 
     /// What the groups have done in the `time` since then, and the latencies of all of them together.
-    pub fn parts(&self, workload: &Workload, streams: &[Stream], time: Time) -> (Vec<Part>, Option<Latencies>) {
+    pub fn parts<'a>(
+        &self,
+        workload: &Workload,
+        streams: impl Iterator<Item = &'a Stream>,
+        time: Time,
+    ) -> (Vec<Part>, Option<Latencies>) {
         let seconds = time as f64 / NANOSECOND as f64 * 1e-9;
         let mut threads = chains(streams).zip(&self.0);
         let mut all = Vec::new();
@@ -63,8 +68,8 @@ impl Marks {
     }
 }
 
-fn chains(streams: &[Stream]) -> impl Iterator<Item = &Chain> {
-    streams.iter().filter_map(Stream::chain)
+fn chains<'a>(streams: impl Iterator<Item = &'a Stream>) -> impl Iterator<Item = &'a Chain> {
+    streams.filter_map(Stream::chain)
 }
 
 fn mark(chain: &Chain) -> Mark {

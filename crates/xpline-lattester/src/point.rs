@@ -14,6 +14,8 @@ pub struct Point {
     pub seed: u64,
     /// The longest the point may run, in requests of the cores; `None` leaves it to the runner.
     pub max_requests: Option<u64>,
+    /// Whether the row holds a sample of the requests, with their way through the machine.
+    pub timeline: bool,
 }
 
 /// The experiments of LATTester.
@@ -333,6 +335,7 @@ impl Point {
             experiment,
             seed: DEFAULT_SEED,
             max_requests: None,
+            timeline: false,
         }
     }
 
@@ -348,7 +351,7 @@ impl Point {
         let experiment = fields.remove("experiment").unwrap_or(Value::Null);
         let name = experiment.as_str().unwrap_or_default();
         let limits: Limits = {
-            let own = ["seed", "max_requests"];
+            let own = ["seed", "max_requests", "timeline"];
             let taken = own.into_iter().filter_map(|key| fields.remove_entry(key));
             read(name, taken.collect())?
         };
@@ -377,6 +380,7 @@ impl Point {
             experiment,
             seed: limits.seed,
             max_requests: limits.max_requests,
+            timeline: limits.timeline,
         })
     }
 }
@@ -442,6 +446,8 @@ struct Limits {
     #[serde(default = "default_seed")]
     seed: u64,
     max_requests: Option<u64>,
+    #[serde(default)]
+    timeline: bool,
 }
 
 fn read<T: DeserializeOwned>(experiment: &str, fields: Map<String, Value>) -> Result<T, PointError> {

@@ -1,7 +1,7 @@
 //! Rows: what came out of a point, as a table holds it.
 
 use serde::Serialize;
-use xpline_model::{CoreCounters, Counters, DimmCounters, NANOSECOND, Platform};
+use xpline_model::{CoreCounters, Counters, DimmCounters, Event, NANOSECOND, Platform};
 
 use crate::parts::Part;
 use crate::point::{Binding, Buffer, Experiment, Op, Order, Pattern, Point, Ratio};
@@ -58,6 +58,9 @@ pub struct Row {
     /// What each group of a workload did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
+    /// A sample of the requests of each thread, where the point asks for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<Vec<Event>>,
 }
 
 /// What set a row: the point, flat.
@@ -185,6 +188,7 @@ impl Row {
             settled,
             source: "model",
             parts: parts.clone(),
+            timeline: Vec::new(),
         }
     }
 }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use xpline_model::platform::Memory;
-use xpline_model::{Counters, Machine, NANOSECOND, Platform, Time};
+use xpline_model::{Counters, Machine, NANOSECOND, Platform, Program, Time, Traced};
 
 use crate::parts::Marks;
 use crate::point::{Experiment, Op, Point};
@@ -51,9 +51,26 @@ const STUCK: Time = 1_000_000_000 * NANOSECOND;
 
 /// Measure a point that [`Point::check`] lets pass. `None` if `stop` was set meanwhile.
 pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Option<Row> {
+    let streams = streams(platform, point);
+    if !point.timeline {
+        return run_streams(platform, point, streams, stop).map(|(row, _)| row);
+    }
+    let traced = streams.into_iter().map(Traced::new).collect();
+    let (row, traced) = run_streams(platform, point, traced, stop)?;
+    let timeline = traced.iter().map(|thread| thread.events().to_vec()).collect();
+    Some(Row { timeline, ..row })
+}
+
+/// The same with the threads of the point, which come back with what they kept.
+fn run_streams<P: Thread>(
+    platform: &Platform,
+    point: &Point,
+    streams: Vec<P>,
+    stop: &AtomicBool,
+) -> Option<(Row, Vec<P>)> {
     let mut run = Run {
         machine: machine(platform, &point.experiment),
-        streams: streams(platform, point),
+        streams,
         stop,
     };
     if !point.experiment.is_latency() {
@@ -74,9 +91,11 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
     let mut window = WINDOW.max(round).min((limit - warm_up) / WINDOWS as u64).max(1);
     run.advance_by(warm_up)?;
     loop {
-        run.streams.iter_mut().for_each(Stream::forget_samples);
+        run.streams
+            .iter_mut()
+            .for_each(|stream| stream.as_mut().forget_samples());
         let (before, found_before) = (run.machine.counters(), run.found());
-        let marks = Marks::new(&run.streams);
+        let marks = Marks::new(run.all());
         let mut values = [None; WINDOWS];
         for value in &mut values {
             let (before, timed_before, found_before) = (run.machine.counters(), run.timed(), run.found());
@@ -91,9 +110,9 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
         window *= 2;
         if settled || requests(&counters) + window * WINDOWS as u64 > limit {
             let counted = counters.since(&before);
-            let samples = run.streams[0].samples();
+            let samples = run.first().samples();
             let (parts, sampled) = match &point.experiment {
-                Experiment::Workload(workload) => marks.parts(workload, &run.streams, counted.time),
+                Experiment::Workload(workload) => marks.parts(workload, run.all(), counted.time),
                 _ => (Vec::new(), None),
             };
             let timings = Timings {
@@ -104,7 +123,8 @@ pub fn run_point(platform: &Platform, point: &Point, stop: &AtomicBool) -> Optio
                     .and_then(Samples::stalls),
                 miss_ratio: run.miss_ratio_since(found_before),
             };
-            return Some(Row::new(platform, point, &counted, &timings, settled));
+            let row = Row::new(platform, point, &counted, &timings, settled);
+            return Some((row, run.streams));
         }
     }
 }
@@ -136,24 +156,44 @@ pub fn run_points(
     pool.install(|| next.map(measure).collect())
 }
 
+/// A stream as the machine runs it, alone or with something around it.
+trait Thread: Program + AsRef<Stream> + AsMut<Stream> {}
+
+impl<P: Program + AsRef<Stream> + AsMut<Stream>> Thread for P {}
+
 /// A machine with the streams of a point.
-struct Run<'a> {
+struct Run<'a, P> {
     machine: Machine,
-    streams: Vec<Stream>,
+    streams: Vec<P>,
     stop: &'a AtomicBool,
 }
 
-impl Run<'_> {
+impl<P: Thread> Run<'_, P> {
+    /// The stream of the first thread: what single threads find out is in it.
+    fn first(&self) -> &Stream {
+        self.streams[0].as_ref()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Stream> {
+        self.streams.iter().map(AsRef::as_ref)
+    }
+
     /// Pass one and a half times the lines that the caches hold through them.
     fn warm_caches(&mut self, platform: &Platform) {
         let threads = self.streams.len() as u64;
         let lines = (platform.l3.size + threads * platform.l2.size) / LINE * 3 / 2;
         // An access is the making of its address and its lines.
-        let fresh = self.streams[0].fresh_lines();
+        let fresh = self.first().fresh_lines();
         let ops = (lines / threads).div_ceil(fresh) * (fresh + 1);
-        self.streams.iter_mut().for_each(|stream| stream.set_warming(true));
+        self.set_warming(true);
         self.machine.warm_caches(&mut self.streams, ops);
-        self.streams.iter_mut().for_each(|stream| stream.set_warming(false));
+        self.set_warming(false);
+    }
+
+    fn set_warming(&mut self, warming: bool) {
+        self.streams
+            .iter_mut()
+            .for_each(|stream| stream.as_mut().set_warming(warming));
     }
 
     /// Run until the cores have made `more` requests. `None` if the run was stopped.
@@ -179,7 +219,7 @@ impl Run<'_> {
     /// What the experiment is judged by, since an earlier reading.
     fn value(&self, experiment: &Experiment, before: &Counters, timed_before: Mark) -> Option<f64> {
         let counted = self.machine.counters().since(before);
-        if let Some(samples) = self.streams[0].samples() {
+        if let Some(samples) = self.first().samples() {
             return samples.mean_since(timed_before);
         }
         if let Experiment::XpBuffer(_) = experiment {
@@ -191,12 +231,12 @@ impl Run<'_> {
 
     /// Accesses timed so far. Only single threads time their accesses.
     fn timed(&self) -> Mark {
-        self.streams[0].samples().map(Samples::mark).unwrap_or_default()
+        self.first().samples().map(Samples::mark).unwrap_or_default()
     }
 
     /// What replacement probes have found so far.
     fn found(&self) -> Found {
-        self.streams[0].found().unwrap_or_default()
+        self.first().found().unwrap_or_default()
     }
 
     /// Share of the lines probed since an earlier reading that were gone; `None` where none was.

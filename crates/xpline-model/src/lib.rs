@@ -12,14 +12,18 @@ pub mod platform;
 mod program;
 mod tags;
 mod time;
+mod timeline;
+mod way;
 
 pub use counters::{CacheCounters, CoreCounters, Counters, DimmCounters};
 pub use machine::Machine;
 pub use memory::{Completion, MediaWrite, MemorySystem, Request, RequestKind, SubmitError, VOLATILE};
 pub use op::{Op, OpKind};
 pub use platform::{Platform, PlatformError};
-pub use program::{Fetch, FetchedFrom, Program, Wait};
+pub use program::{Fetch, FetchedFrom, Program, Wait, Write};
 pub use time::{MICROSECOND, NANOSECOND, Time};
+pub use timeline::{Event, Sample, Span, Traced};
+pub use way::Part;
 
 /// The examples of the document are tests.
 #[cfg(doctest)]

@@ -1,7 +1,8 @@
 //! A thread's op stream, as the machine sees it.
 
-use crate::op::Op;
+use crate::op::{Op, OpKind};
 use crate::time::Time;
+use crate::way::Part;
 
 /// A thread: the machine pulls its ops in program order and hands back the clock readings it asks for.
 ///
@@ -10,6 +11,10 @@ pub trait Program {
     /// Whether the machine tells this program where its time goes: [`Program::fetched`], [`Program::committed`] and
     /// [`Program::waited`]. Programs that are not watched pay nothing for it.
     const WATCHED: bool = false;
+
+    /// Whether the machine shows this program the way of its requests: [`Program::passed`] and [`Program::written`], and
+    /// what it shows who is watched. Programs that are not traced pay nothing for it.
+    const TRACED: bool = false;
 
     /// The next op, or `None` when the thread has ended.
     fn next_op(&mut self) -> Option<Op>;
@@ -28,6 +33,13 @@ pub trait Program {
 
     /// The op just pulled could not go on between two moments.
     fn waited(&mut self, _from: Time, _until: Time, _on: Wait) {}
+
+    /// The request that is being made passes through a part of the machine, or waits for it; [`Program::fetched`] or
+    /// [`Program::written`] follows.
+    fn passed(&mut self, _part: Part, _from: Time, _until: Time) {}
+
+    /// An ntstore or a flush sends a line to memory.
+    fn written(&mut self, _write: Write) {}
 }
 
 /// A line that comes to the L1d of a core.
@@ -40,6 +52,16 @@ pub struct Fetch {
     pub asked: Time,
     pub done: Time,
     pub from: FetchedFrom,
+}
+
+/// A line that an ntstore or a flush sends to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    pub kind: OpKind,
+    pub address: u64,
+    /// When it was sent, and when the core knows that it has been accepted.
+    pub sent: Time,
+    pub accepted: Time,
 }
 
 /// Where a line was found.

@@ -23,6 +23,7 @@ pub struct Options {
     pub threads_map: Option<String>,
     pub in_flight: Option<u32>,
     pub paced: bool,
+    pub timeline: bool,
     pub to: Option<String>,
     pub lossy: bool,
 }
@@ -56,6 +57,7 @@ impl Options {
             threads: threads.map_err(|what| TraceError::new("--threads-map", what))?,
             in_flight: self.in_flight,
             paced: self.paced,
+            timeline: self.timeline,
             tick_fs: self.tick_fs()?,
         })
     }

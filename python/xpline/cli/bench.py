@@ -214,14 +214,21 @@ def _measure(sweep: Sweep, common: Common) -> None:
     common.check_outputs()
     points = bench.points(sweep.experiment, seed=common.seed, max_requests=common.max_requests, **sweep.parameters)
     platforms = common.platforms()
+    common.check_timeline(len(points), len(platforms))
+    shown = [point | {"timeline": True} for point in points] if common.timeline else points
+
+    def count(_: int, row: dict[str, Any]) -> None:
+        if "timeline" in row:
+            common.write_timeline(row)
+        on_progress(next(done), total)
+
     try:
         with counting(sweep.experiment) as on_progress:
             runs = 1 + len(relief.PARTS) if common.explain else 1
             total, done = len(platforms) * len(points) * runs, itertools.count(1)
-            progress = lambda *_: on_progress(next(done), total)  # noqa: E731
-            result = bench.run(platforms, points, common.jobs, progress)
+            result = bench.run(platforms, shown, common.jobs, count)
             if common.explain:
-                result = relief.explain(result, platforms, points, common.jobs, progress)
+                result = relief.explain(result, platforms, points, common.jobs, count)
     except Interrupted as stopped:
         common.hand_out(stopped.table)
         terminal.print(stopped)

@@ -16,7 +16,7 @@ import typer
 from xpline import table
 from xpline.bench.nodes import placements
 from xpline.cli.host_options import HostOptions
-from xpline.cli.options import Overrides, parse_overrides
+from xpline.cli.options import Overrides, TimelineFile, parse_overrides
 from xpline.cli.output import print_table
 from xpline.errors import XplineError
 from xpline.host.host import Host, is_target
@@ -55,6 +55,7 @@ class Common(HostOptions):
     json: Annotated[bool, typer.Option("--json", help="Print the whole table as JSON.")] = False
     csv: Annotated[bool, typer.Option("--csv", help="Print the whole table as CSV.")] = False
     out: Annotated[Path | None, typer.Option(help="Write the whole table: FILE.parquet, .csv or .json.")] = None
+    timeline: TimelineFile = None
 
     def platforms(self) -> list[Platform | Host]:
         """The platforms that are named, with the overrides, once for each placement of threads and memory; and the
@@ -68,6 +69,8 @@ class Common(HostOptions):
             raise XplineError(f"--set {self.set[0]}: {self.on} is no model; only models have values to override")
         if self.explain and any(map(is_target, names)):
             raise XplineError("--explain: relieves the parts of a model; leave the host out")
+        if self.timeline and any(map(is_target, names)):
+            raise XplineError(f"--timeline {self.timeline}: shows the parts of a model; leave the host out")
         return [
             one for name in names for one in ([self.host(name)] if is_target(name) else _placed(name, overrides, nodes))
         ]
@@ -78,6 +81,25 @@ class Common(HostOptions):
             raise XplineError("--json and --csv: choose one")
         if self.out:
             table.check_writable(self.out)
+        if self.timeline:
+            from xpline import timeline
+
+            timeline.check_writable(self.timeline)
+
+    def check_timeline(self, points: int, platforms: int) -> None:
+        """Raise if a timeline is asked for of more than one point."""
+        if self.timeline and points * platforms > 1:
+            raise XplineError(
+                f"--timeline {self.timeline}: shows one point on one platform; here are {points} on {platforms}"
+            )
+
+    def write_timeline(self, row: dict[str, Any]) -> None:
+        """Write the timeline of a row, if one was asked for."""
+        if self.timeline:
+            from xpline import timeline
+
+            about = {key: row[key] for key in table.SETTINGS if key in row}
+            timeline.write(self.timeline, row["timeline"], about)
 
     def hand_out(self, result: pl.DataFrame, as_json: Callable[[pl.DataFrame], str] = pl.DataFrame.write_json) -> None:
         """Write a table where it was asked for, and print it."""

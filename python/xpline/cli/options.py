@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,16 @@ from xpline.trace import FORMATS
 
 #: ``--set KEY=VALUE``, any number of times.
 Overrides = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Override a value of the platform.")]
+
+#: Where a sample of the requests goes, with their way through the machine.
+TimelineFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--timeline",
+        help="Write a sample of the requests on their way through cores, queues, buffers and media: FILE.json.gz, for "
+        "Perfetto.",
+    ),
+]
 
 #: What a trace does not say of itself.
 Format = Annotated[str, typer.Option(help=f"Format of the trace: auto (by its content), {', '.join(FORMATS)}.")]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from xpline import trace
-from xpline.cli.options import Clock, Format, Geometry, Overrides, parse_overrides
+from xpline.cli.options import Clock, Format, Geometry, Overrides, TimelineFile, parse_overrides
 from xpline.cli.reading import reading
 from xpline.errors import XplineError
 from xpline.platform import Platform
@@ -93,6 +93,7 @@ def replay(
     paced: Annotated[bool, typer.Option("--paced", help="Let requests wait for the times of the trace.")] = False,
     clock: Clock = None,
     geometry: Geometry = None,
+    timeline: TimelineFile = None,
     json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the whole result as CSV.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the whole result: FILE.parquet, .csv or .json.")] = None,
@@ -106,6 +107,12 @@ def replay(
         table.check_writable(out)
     overrides = parse_overrides(set)
     platforms = [Platform(name.strip(), set=overrides) for name in on.split(",")]
+    if timeline:
+        from xpline import timeline as timelines
+
+        timelines.check_writable(timeline)
+        if len(platforms) > 1:
+            raise XplineError(f"--timeline {timeline}: shows one platform; here are {len(platforms)}")
     with reading("replay") as progress:
         rows = trace.replay_rows(
             platforms,
@@ -117,8 +124,14 @@ def replay(
             paced=paced,
             clock=clock,
             geometry=geometry,
+            timeline=timeline is not None,
             progress=progress,
         )
+    if timeline:
+        row = rows[0]
+        about = {key: row[key] for key in ("platform", "overrides", "trace", "format", "level", "threads", "in_flight")}
+        tracks = "core" if row["level"] == "core" else "memory"
+        timelines.write(timeline, row.pop("timeline"), about, tracks)
     if out:
         table.write(_frame(rows), out)
     if json:

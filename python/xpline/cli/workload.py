@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -51,12 +52,13 @@ def _measure(path: Path, only: str | None, common: Common) -> None:
     platforms = common.platforms()
     as_json = lambda table: workload.as_json(table, cases)  # noqa: E731
     total = len(platforms) * len(cases)
-    done = 0
+    common.check_timeline(len(cases), len(platforms))
+    done = itertools.count(1)
 
-    def count(*_: object) -> None:
-        nonlocal done
-        done += 1
-        on_progress(done, total)
+    def count(_: int, row: dict[str, Any]) -> None:
+        if "timeline" in row:
+            common.write_timeline(row)
+        on_progress(next(done), total)
 
     try:
         with counting(path.name) as on_progress:
@@ -66,6 +68,7 @@ def _measure(path: Path, only: str | None, common: Common) -> None:
                 seed=common.seed,
                 max_requests=common.max_requests,
                 jobs=common.jobs,
+                timeline=common.timeline is not None,
                 progress=count,
             )
     except Interrupted as stopped:

@@ -27,6 +27,7 @@ def run(
     seed: int = 1,
     max_requests: int | None = None,
     jobs: int | None = None,
+    timeline: bool = False,
     progress: Callable[[int, dict[str, Any]], object] | None = None,
 ) -> pl.DataFrame:
     """Run every case on every platform.
@@ -34,10 +35,11 @@ def run(
     Columns are those of :mod:`xpline.table`: ``workload`` is the benchmark, ``case`` the values of its matrix. Where
     two parts run side by side, a row for both together comes first, and then one for each, named in ``part``; what is
     counted for the whole machine, such as ``ewr``, is null there. ``progress`` is called with the index and the row of
-    each case as it completes.
+    each case as it completes; with ``timeline`` the row holds that of its requests.
     """
     platforms = loaded(platform)
-    points = [case.point(seed, max_requests) for case in cases]
+    shown = {"timeline": True} if timeline else {}
+    points = [case.point(seed, max_requests) | shown for case in cases]
     for one in platforms:
         for case, point in zip(cases, points, strict=True):
             if any(job.numa_pattern == "far" for job in case.jobs.values()):

@@ -295,6 +295,18 @@ impl Stream {
     }
 }
 
+impl AsRef<Self> for Stream {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsMut<Self> for Stream {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
 impl Program for Stream {
     #[inline]
     fn next_op(&mut self) -> Option<Op> {

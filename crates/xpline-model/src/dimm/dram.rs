@@ -3,6 +3,7 @@
 use crate::counters::DimmCounters;
 use crate::platform::Dram;
 use crate::time::Time;
+use crate::way::{Follow, Part};
 
 pub struct DramDimm {
     banks: Vec<Bank>,
@@ -80,24 +81,32 @@ impl DramDimm {
 
     /// Read 64 B at an address; returns when the data are in the memory controller.
     #[inline]
-    pub fn read(&mut self, address: u64, at: Time) -> Time {
+    pub fn read<F: Follow>(&mut self, address: u64, at: Time, follow: &mut F) -> Time {
         self.counters.reads += 1;
         self.counters.media_reads += 1;
         let slot = self.bus.max(at);
         self.bus = slot + self.read_slot;
-        self.open(address, slot, self.read_cycle) + self.latency
+        let open = self.open(address, slot, self.read_cycle);
+        let done = open + self.latency;
+        follow.passes(Part::Bus, at, slot);
+        follow.passes(Part::Row, slot, open);
+        follow.passes(Part::Column, open, done);
+        done
     }
 
     /// Write 64 B at an address; returns when the DIMM takes them from the write pending queue.
     #[inline]
-    pub fn write(&mut self, address: u64, at: Time) -> Time {
+    pub fn write<F: Follow>(&mut self, address: u64, at: Time, follow: &mut F) -> Time {
         self.counters.writes += 1;
         self.counters.media_writes += 1;
         let slot = self.bus.max(at);
         self.bus = slot + self.write_slot;
         let start = self.open(address, slot, self.write_cycle);
         // The controller sends other writes first while this one's bank is busy, but not for ever.
-        slot.max(start.saturating_sub(self.write_lookahead))
+        let taken = slot.max(start.saturating_sub(self.write_lookahead));
+        follow.passes(Part::Bus, at, slot);
+        follow.passes(Part::Row, slot, taken);
+        taken
     }
 
     /// Have the row of an address open; returns when its column command can go. A new row keeps its bank busy for `cycle`.

@@ -2,6 +2,7 @@
 
 use crate::platform::Optane;
 use crate::time::Time;
+use crate::way::{Follow, Part};
 
 pub struct Media {
     banks: Vec<Bank>,
@@ -58,7 +59,7 @@ impl Media {
 
     /// Read one XPLine not before `at`; returns when its data are in the controller.
     #[inline]
-    pub fn read(&mut self, xpline: u64, at: Time) -> Time {
+    pub fn read<F: Follow>(&mut self, xpline: u64, at: Time, follow: &mut F) -> Time {
         self.reads += 1;
         let slot = self.read_port.max(at);
         self.read_port = slot + self.read_interval;
@@ -66,6 +67,9 @@ impl Media {
         let bank = &mut self.banks[bank];
         let start = slot.max(bank.free_for_reads);
         bank.free_for_reads = start + self.read_busy;
+        follow.passes(Part::Port, at, slot);
+        follow.passes(Part::Bank, slot, start);
+        follow.passes(Part::Media, start, start + self.read_latency);
         start + self.read_latency
     }
 

@@ -10,6 +10,7 @@ pub mod xpbuffer;
 use crate::counters::DimmCounters;
 use crate::platform::{Memory, Platform};
 use crate::time::Time;
+use crate::way::Follow;
 use dram::DramDimm;
 use optane::OptaneDimm;
 
@@ -38,19 +39,19 @@ impl Dimm {
 
     /// Read 64 B while `in_flight` requests are under way on the channel; returns when the data are in the memory controller.
     #[inline]
-    pub fn read(&mut self, address: u64, at: Time, in_flight: u32) -> Time {
+    pub fn read<F: Follow>(&mut self, address: u64, at: Time, in_flight: u32, follow: &mut F) -> Time {
         match self {
-            Self::Optane(dimm) => dimm.read(address, at, in_flight),
-            Self::Dram(dimm) => dimm.read(address, at),
+            Self::Optane(dimm) => dimm.read(address, at, in_flight, follow),
+            Self::Dram(dimm) => dimm.read(address, at, follow),
         }
     }
 
     /// Write 64 B; returns when the DIMM takes them from the write pending queue.
     #[inline]
-    pub fn write(&mut self, address: u64, at: Time, in_flight: u32) -> Time {
+    pub fn write<F: Follow>(&mut self, address: u64, at: Time, in_flight: u32, follow: &mut F) -> Time {
         match self {
-            Self::Optane(dimm) => dimm.write(address, at, in_flight),
-            Self::Dram(dimm) => dimm.write(address, at),
+            Self::Optane(dimm) => dimm.write(address, at, in_flight, follow),
+            Self::Dram(dimm) => dimm.write(address, at, follow),
         }
     }
 

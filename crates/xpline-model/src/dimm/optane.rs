@@ -11,6 +11,7 @@ use super::xpbuffer::XpBuffer;
 use crate::counters::DimmCounters;
 use crate::platform::{Optane, XpBuffer as BufferParameters};
 use crate::time::Time;
+use crate::way::{Follow, Part};
 
 pub struct OptaneDimm {
     buffer: XpBuffer,
@@ -74,7 +75,7 @@ impl OptaneDimm {
 
     /// Read 64 B at a DIMM-local address while `in_flight` requests are under way on its channel; returns when the data leave it.
     #[inline]
-    pub fn read(&mut self, address: u64, at: Time, in_flight: u32) -> Time {
+    pub fn read<F: Follow>(&mut self, address: u64, at: Time, in_flight: u32, follow: &mut F) -> Time {
         self.counters.reads += 1;
         self.media.read_passes(at);
         let (xpline, piece) = self.split(address);
@@ -91,32 +92,38 @@ impl OptaneDimm {
                 } else {
                     0
                 };
-                return self.deliver(at, entry.ready_at.max(written));
+                let ready_at = entry.ready_at.max(written);
+                follow.passes(Part::Line, at, ready_at);
+                return self.deliver(at, ready_at, follow);
             }
             self.counters.buffer_misses += 1;
-            let ready_at = self.fetch(xpline, at);
+            let ready_at = self.fetch(xpline, at, follow);
             let entry = self.buffer.entry(slot);
             entry.fetched = true;
             entry.ready_at = ready_at;
-            return self.deliver(at, ready_at);
+            return self.deliver(at, ready_at, follow);
         }
         self.counters.buffer_misses += 1;
         let slot = self.buffer.victim();
         let free = self.evict(slot, at);
+        follow.passes(Part::Slot, at, free);
         self.buffer.replace(slot, xpline);
-        let ready_at = self.fetch(xpline, free);
+        let ready_at = self.fetch(xpline, free, follow);
         let entry = self.buffer.entry(slot);
         entry.fetched = true;
         entry.ready_at = ready_at;
-        self.deliver(at, ready_at)
+        self.deliver(at, ready_at, follow)
     }
 
     /// Write 64 B at a DIMM-local address while `in_flight` requests are under way on its channel; returns when the DIMM takes them from the memory controller.
     #[inline]
-    pub fn write(&mut self, address: u64, at: Time, in_flight: u32) -> Time {
+    pub fn write<F: Follow>(&mut self, address: u64, at: Time, in_flight: u32, follow: &mut F) -> Time {
         self.counters.writes += 1;
         let (xpline, piece) = self.split(address);
-        let at = self.wear.free_at(xpline, self.link_in.max(at));
+        let linked = self.link_in.max(at);
+        follow.passes(Part::LinkIn, at, linked);
+        let at = self.wear.free_at(xpline, linked);
+        follow.passes(Part::PageMove, linked, at);
         let (slot, taken) = match self.buffer.find(xpline) {
             Some(slot) => {
                 self.counters.buffer_hits += 1;
@@ -139,6 +146,7 @@ impl OptaneDimm {
                 (slot, free)
             }
         };
+        follow.passes(Part::Slot, at, taken);
         let entry = self.buffer.entry(slot);
         let rewritten = entry.leaves_at > 0 && self.hits_in_a_row < SETTLED;
         self.link_in = taken
@@ -166,10 +174,13 @@ impl OptaneDimm {
 
     /// Send 64 B asked for `at` and buffered at `ready_at` back over the link; returns when they leave the DIMM.
     #[inline]
-    fn deliver(&mut self, at: Time, ready_at: Time) -> Time {
+    fn deliver<F: Follow>(&mut self, at: Time, ready_at: Time, follow: &mut F) -> Time {
         let slot = self.link_out.max(at);
         self.link_out = slot + self.read_transfer;
-        ready_at.max(slot) + self.hit_latency
+        let sent = ready_at.max(slot);
+        follow.passes(Part::LinkOut, ready_at.max(at), sent);
+        follow.passes(Part::Buffer, sent, sent + self.hit_latency);
+        sent + self.hit_latency
     }
 
     #[inline]
@@ -181,9 +192,12 @@ impl OptaneDimm {
 
     /// Read the line from the media; returns when it is in the buffer.
     #[inline]
-    fn fetch(&mut self, xpline: u64, at: Time) -> Time {
-        let translated = self.wear.free_at(xpline, at) + self.translate(xpline);
-        self.media.read(xpline, translated)
+    fn fetch<F: Follow>(&mut self, xpline: u64, at: Time, follow: &mut F) -> Time {
+        let still = self.wear.free_at(xpline, at);
+        let translated = still + self.translate(xpline);
+        follow.passes(Part::PageMove, at, still);
+        follow.passes(Part::Translation, still, translated);
+        self.media.read(xpline, translated, follow)
     }
 
     #[inline]

@@ -4,8 +4,9 @@ use super::core::{Commit, Waiting};
 use super::hierarchy::Found;
 use super::{Agent, LINE, Machine};
 use crate::op::OpKind;
-use crate::program::Program;
+use crate::program::{Program, Write};
 use crate::time::Time;
+use crate::way::{Follow, Follower, Nobody, Part};
 
 /// What became of the op at the head of the store buffer.
 enum Outcome {
@@ -54,7 +55,7 @@ impl Machine {
         match head.kind {
             OpKind::Store => self.commit_store(core, program, head, now),
             OpKind::NtStore => self.commit_nt_store(core, program, head, now),
-            OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush => self.commit_flush(core, head, now),
+            OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush => self.commit_flush(core, program, head, now),
             _ => {
                 let accepted = self.cores[core].accepted;
                 if accepted > now {
@@ -152,9 +153,13 @@ impl Machine {
         let arrival = now + self.timing.request + self.timing.nt_latency + elsewhere;
         if cached == Some(true) && u64::from(head.bytes) < LINE {
             // What the ntstore does not overwrite goes to memory first.
-            self.memory.write_evicted(core, head.address, arrival);
+            self.memory.write_evicted(core, head.address, arrival, &mut Nobody);
         }
-        let accepted = self.memory.write_unowned(core, head.address, arrival) + self.timing.response;
+        let mut follow = Follower(program);
+        let closed = arrival - self.timing.request;
+        follow.passes(Part::CombiningBuffer, now, closed);
+        let accepted = self.memory.write_unowned(core, head.address, arrival, &mut follow) + self.timing.response;
+        self.show_write(program, head, [now, closed, arrival, accepted]);
         self.count_nt_store(head);
         let state = &mut self.cores[core];
         state.fills.occupy(line, accepted);
@@ -180,13 +185,30 @@ impl Machine {
         )
     }
 
+    /// Show a traced program a line that was sent to memory: when, when it left for the controller, when it arrived there, and when
+    /// the core knows that it was accepted.
+    #[inline]
+    fn show_write<P: Program>(&self, program: &mut P, head: Commit, [sent, left, arrived, accepted]: [Time; 4]) {
+        if P::TRACED {
+            let mut follow = Follower(&mut *program);
+            follow.passes(Part::Mesh, left, arrived);
+            follow.passes(Part::Mesh, accepted - self.timing.response, accepted);
+            program.written(Write {
+                kind: head.kind,
+                address: head.address,
+                sent,
+                accepted,
+            });
+        }
+    }
+
     fn count_nt_store(&mut self, store: Commit) {
         self.counted.nt_stores += 1;
         self.counted.bytes_stored += u64::from(store.bytes);
     }
 
     #[inline]
-    fn commit_flush(&mut self, core: usize, head: Commit, now: Time) -> Outcome {
+    fn commit_flush<P: Program>(&mut self, core: usize, program: &mut P, head: Commit, now: Time) -> Outcome {
         let line = head.address / LINE;
         let free = self.cores[core].flushing.free_at();
         if free > now {
@@ -205,7 +227,8 @@ impl Machine {
             return Outcome::Done(now + self.timing.op_interval);
         }
         let arrival = now + self.timing.request;
-        let accepted = self.memory.write(core, head.address, arrival) + self.timing.response;
+        let accepted = self.memory.write(core, head.address, arrival, &mut Follower(program)) + self.timing.response;
+        self.show_write(program, head, [now, now, arrival, accepted]);
         let state = &mut self.cores[core];
         // Reads go first: while the core fetches lines, one that it has flushed stays in the queue.
         let behind_reads = accepted.min(state.fills.all_done()) + self.timing.flush_return;

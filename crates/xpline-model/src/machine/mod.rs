@@ -20,6 +20,7 @@ use crate::memory::{MediaWrite, Memory, Wanted};
 use crate::platform::Platform;
 use crate::program::{Fetch, FetchedFrom, Program, Wait};
 use crate::time::Time;
+use crate::way::{Follow, Follower, Nobody, Part};
 use hierarchy::{Found, Hierarchy, WriteBacks};
 use timing::Timing;
 use turns::{Agent, Turns};
@@ -204,7 +205,10 @@ impl Machine {
         let arrival = now + self.timing.request;
         let mut room = 0;
         for line in evicted.iter() {
-            room = self.memory.write_evicted(core, line * LINE, arrival).max(room);
+            room = self
+                .memory
+                .write_evicted(core, line * LINE, arrival, &mut Nobody)
+                .max(room);
         }
         Lookup { found, room }
     }
@@ -232,8 +236,13 @@ impl Machine {
             Found::L3 => now + self.timing.l3_hit,
             Found::Memory => {
                 let wanted = if for_store { Wanted::Own } else { Wanted::Share };
-                let read = self.memory.read(core, address, wanted, now + self.timing.request);
-                read.max(lookup.room) + self.timing.response
+                let (arrival, mut follow) = (now + self.timing.request, Follower(program));
+                let read = self.memory.read(core, address, wanted, arrival, &mut follow);
+                let free = read.max(lookup.room);
+                follow.passes(Part::Mesh, now, arrival);
+                follow.passes(Part::Evicted, read, free);
+                follow.passes(Part::Mesh, free, free + self.timing.response);
+                free + self.timing.response
             }
         };
         self.cores[core].fills.occupy(address / LINE, done);

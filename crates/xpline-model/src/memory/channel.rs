@@ -7,6 +7,7 @@ use crate::counters::DimmCounters;
 use crate::dimm::{Dimm, MediaWrite};
 use crate::platform::Platform;
 use crate::time::Time;
+use crate::way::{Follow, Part};
 
 pub struct Channel {
     dimm: Dimm,
@@ -35,22 +36,23 @@ impl Channel {
 
     /// A read that arrives `at`; returns when its data leave the memory controller.
     #[inline]
-    pub fn read(&mut self, address: u64, at: Time) -> Time {
+    pub fn read<F: Follow>(&mut self, address: u64, at: Time, follow: &mut F) -> Time {
         let queued = self.in_flight(at);
-        let done = self.dimm.read(address, at, queued);
+        let done = self.dimm.read(address, at, queued, follow);
         self.reads.push_back(done);
         self.rpq_occupancy_ps += done - at;
         done
     }
 
-    /// A write that arrives `at`; returns when the write pending queue takes it: it is persistent from then on (ADR).
+    /// A write that arrives `at`; returns when the write pending queue takes it, since when it is persistent (ADR), and when the DIMM
+    /// takes it from there.
     #[inline]
-    pub fn write(&mut self, source: Source, address: u64, at: Time) -> Time {
+    pub fn write<F: Follow>(&mut self, source: Source, address: u64, at: Time, follow: &mut F) -> (Time, Time) {
         let accepted = self.wpq.room_at(source).max(at);
         // A core waits at the controller, caches keep the line until there is room.
         let arrived = if source == Source::Caches { accepted } else { at };
-        self.enqueue(source, address, arrived);
-        accepted
+        let taken = self.enqueue(source, address, arrived, follow);
+        (accepted, taken)
     }
 
     /// Reads and writes under way on this channel, the one that arrives `at` included.
@@ -63,11 +65,14 @@ impl Channel {
     }
 
     #[inline]
-    fn enqueue(&mut self, source: Source, address: u64, at: Time) {
+    fn enqueue<F: Follow>(&mut self, source: Source, address: u64, at: Time, follow: &mut F) -> Time {
         let queued = self.in_flight(at);
-        let departure = self.dimm.write(address, at.max(self.wpq.last_departure()), queued);
+        let first = at.max(self.wpq.last_departure());
+        follow.passes(Part::Order, at, first);
+        let departure = self.dimm.write(address, first, queued, follow);
         self.wpq.push(source, departure);
         self.wpq_occupancy_ps += departure - at;
+        departure
     }
 
     #[inline]

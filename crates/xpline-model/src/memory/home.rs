@@ -7,15 +7,22 @@ use crate::counters::DimmCounters;
 use crate::dimm::MediaWrite;
 use crate::platform::{Memory as Kind, Platform};
 use crate::time::Time;
+use crate::way::{Follow, Part};
 
 pub struct Home {
+    /// The kind of its memory, and the number of its first DIMM, as timelines name them.
+    kind: &'static str,
+    first: u16,
     interleave: Interleave,
     channels: Vec<Channel>,
 }
 
 impl Home {
-    pub fn new(platform: &Platform) -> Self {
+    /// The memory of the socket that is `number`th of those in use.
+    pub fn new(platform: &Platform, number: u32) -> Self {
         Self {
+            kind: platform.memory.name(),
+            first: (number * platform.interleave.dimms) as u16,
             interleave: Interleave::new(&platform.interleave, matches!(platform.memory, Kind::Optane(_))),
             channels: (0..platform.interleave.dimms).map(|_| Channel::new(platform)).collect(),
         }
@@ -23,16 +30,21 @@ impl Home {
 
     /// A 64 B read that reaches its memory controller `at`; returns when its data leave the controller.
     #[inline]
-    pub fn read(&mut self, address: u64, at: Time) -> Time {
+    pub fn read<F: Follow>(&mut self, address: u64, at: Time, follow: &mut F) -> Time {
         let (dimm, local) = self.interleave.locate(address);
-        self.channels[dimm].read(local, at)
+        let done = self.channels[dimm].read(local, at, follow);
+        follow.passes(Part::Dimm(self.kind, self.first + dimm as u16), at, done);
+        done
     }
 
     /// A 64 B write that reaches its memory controller `at`; returns when the write pending queue takes it.
     #[inline]
-    pub fn write(&mut self, source: Source, address: u64, at: Time) -> Time {
+    pub fn write<F: Follow>(&mut self, source: Source, address: u64, at: Time, follow: &mut F) -> Time {
         let (dimm, local) = self.interleave.locate(address);
-        self.channels[dimm].write(source, local, at)
+        let (accepted, taken) = self.channels[dimm].write(source, local, at, follow);
+        follow.passes(Part::Room, at, accepted);
+        follow.passes(Part::Dimm(self.kind, self.first + dimm as u16), at, taken);
+        accepted
     }
 
     /// Lines that the media of the DIMM of an address have read.

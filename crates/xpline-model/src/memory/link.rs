@@ -15,6 +15,7 @@ use super::home::Home;
 use super::wpq::Source;
 use crate::platform::{Link as Parameters, Platform, Sockets};
 use crate::time::Time;
+use crate::way::{Follow, Nobody, Part};
 
 /// Bytes of a cache line.
 const LINE: u64 = 64;
@@ -115,16 +116,27 @@ impl Link {
 
     /// A read that leaves the socket of a core `at`; returns when its data are there.
     #[inline]
-    pub fn read(&mut self, homes: &mut Homes, core: usize, address: u64, wanted: Wanted, at: Time) -> Time {
+    pub fn read<F: Follow>(
+        &mut self,
+        homes: &mut Homes,
+        core: usize,
+        address: u64,
+        wanted: Wanted,
+        at: Time,
+        follow: &mut F,
+    ) -> Time {
         self.write_changes(homes, at);
         let ((to, local), from) = (self.locate(address), self.cores.of(core));
         if from == to {
             let asked = self.snoop(address);
-            return homes.of(to).read(local, at) + asked;
+            let done = homes.of(to).read(local, at, follow);
+            follow.passes(Part::SocketLink, done, done + asked);
+            return done + asked;
         }
         let arrived = (at + self.latency).max(self.taken[to]);
         let arrived = self.free_to_read(address, arrived);
-        let ready = homes.of(to).read(local, arrived);
+        follow.passes(Part::SocketLink, at, arrived);
+        let ready = homes.of(to).read(local, arrived, follow);
         if let Some(directory) = &mut self.directory
             && directory.ask(address / LINE, wanted)
         {
@@ -133,6 +145,7 @@ impl Link {
         let slot = self.toward[from].max(arrived);
         self.toward[from] = slot + self.read_transfer;
         let done = ready + (slot - arrived) + self.latency;
+        follow.passes(Part::SocketLink, ready, done);
         self.crowd.joins(at, done);
         done
     }
@@ -141,33 +154,45 @@ impl Link {
     ///
     /// The core must own the line first, which takes another way there and back.
     #[inline]
-    pub fn write(&mut self, homes: &mut Homes, core: usize, address: u64, at: Time) -> Time {
+    pub fn write<F: Follow>(&mut self, homes: &mut Homes, core: usize, address: u64, at: Time, follow: &mut F) -> Time {
         let (to, _) = self.locate(address);
         if self.cores.of(core) == to {
             let asked = self.snoop(address);
-            return self.write_back(homes, core, Source::Core(core), address, at + asked);
+            follow.passes(Part::SocketLink, at, at + asked);
+            return self.write_back(homes, core, Source::Core(core), address, at + asked, follow);
         }
         let granted = at + 2 * self.latency + self.grant;
-        self.write_back(homes, core, Source::Core(core), address, granted)
+        follow.passes(Part::SocketLink, at, granted);
+        self.write_back(homes, core, Source::Core(core), address, granted, follow)
     }
 
     /// A line that a cache owned leaves the socket of a core `at`; returns when the core knows that its home has accepted it.
     #[inline]
-    pub fn write_back(&mut self, homes: &mut Homes, core: usize, source: Source, address: u64, at: Time) -> Time {
+    pub fn write_back<F: Follow>(
+        &mut self,
+        homes: &mut Homes,
+        core: usize,
+        source: Source,
+        address: u64,
+        at: Time,
+        follow: &mut F,
+    ) -> Time {
         self.write_changes(homes, at);
         let ((to, local), from) = (self.locate(address), self.cores.of(core));
         if from == to {
-            return homes.of(to).write(source, local, at);
+            return homes.of(to).write(source, local, at, follow);
         }
         let slot = self.toward[to].max(at);
         self.toward[to] = slot + self.write_transfer;
         let arrived = (slot + self.latency).max(self.taken[to]);
-        let accepted = homes.of(to).write(Source::Link, local, arrived);
+        follow.passes(Part::SocketLink, at, arrived);
+        let accepted = homes.of(to).write(Source::Link, local, arrived, follow);
         self.taken[to] = accepted;
         if let Some(directory) = &mut self.directory {
             directory.give_back(address / LINE);
         }
         let done = accepted + self.latency;
+        follow.passes(Part::SocketLink, accepted, done);
         self.crowd.joins(at, done);
         done
     }
@@ -192,7 +217,9 @@ impl Link {
         {
             self.changes.pop();
             let (to, local) = self.locate(address);
-            let accepted = homes.of(to).write(Source::Link, local, at.max(self.taken[to]));
+            let accepted = homes
+                .of(to)
+                .write(Source::Link, local, at.max(self.taken[to]), &mut Nobody);
             self.taken[to] = accepted + self.crowd.holds_up();
             self.written[self.next_written] = (address >> self.media_shift, accepted + self.hold);
             self.next_written = (self.next_written + 1) % WRITTEN;
@@ -258,7 +285,7 @@ pub struct Homes(Vec<Home>);
 impl Homes {
     pub fn new(platform: &Platform) -> Self {
         let sockets = if platform.nodes.memory == Sockets::Both { 2 } else { 1 };
-        Self((0..sockets).map(|_| Home::new(platform)).collect())
+        Self((0..sockets).map(|number| Home::new(platform, number)).collect())
     }
 
     /// That of a socket.

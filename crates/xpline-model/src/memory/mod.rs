@@ -12,6 +12,7 @@ use crate::counters::DimmCounters;
 pub use crate::dimm::MediaWrite;
 use crate::platform::Platform;
 use crate::time::Time;
+use crate::way::Follow;
 use link::{Homes, Link};
 use wpq::Source;
 
@@ -59,41 +60,41 @@ impl Memory {
 
     /// A 64 B read that leaves the mesh of its core's socket `at`; returns when its data are back there.
     #[inline]
-    pub fn read(&mut self, core: usize, address: u64, wanted: Wanted, at: Time) -> Time {
+    pub fn read<F: Follow>(&mut self, core: usize, address: u64, wanted: Wanted, at: Time, follow: &mut F) -> Time {
         let (memory, address) = self.part(address);
         match &mut memory.link {
-            None => memory.homes.of(0).read(address, at),
-            Some(link) => link.read(&mut memory.homes, core, address, wanted, at),
+            None => memory.homes.of(0).read(address, at, follow),
+            Some(link) => link.read(&mut memory.homes, core, address, wanted, at, follow),
         }
     }
 
     /// A 64 B write of a core that owns the line; returns when a write pending queue has taken it.
     #[inline]
-    pub fn write(&mut self, core: usize, address: u64, at: Time) -> Time {
+    pub fn write<F: Follow>(&mut self, core: usize, address: u64, at: Time, follow: &mut F) -> Time {
         let (memory, address) = self.part(address);
         match &mut memory.link {
-            None => memory.homes.of(0).write(Source::Core(core), address, at),
-            Some(link) => link.write_back(&mut memory.homes, core, Source::Core(core), address, at),
+            None => memory.homes.of(0).write(Source::Core(core), address, at, follow),
+            Some(link) => link.write_back(&mut memory.homes, core, Source::Core(core), address, at, follow),
         }
     }
 
     /// The same for a line that no cache holds, so that the core does not own it yet.
     #[inline]
-    pub fn write_unowned(&mut self, core: usize, address: u64, at: Time) -> Time {
+    pub fn write_unowned<F: Follow>(&mut self, core: usize, address: u64, at: Time, follow: &mut F) -> Time {
         let (memory, address) = self.part(address);
         match &mut memory.link {
-            None => memory.homes.of(0).write(Source::Core(core), address, at),
-            Some(link) => link.write(&mut memory.homes, core, address, at),
+            None => memory.homes.of(0).write(Source::Core(core), address, at, follow),
+            Some(link) => link.write(&mut memory.homes, core, address, at, follow),
         }
     }
 
     /// A dirty line that the caches above a core give up `at`; returns when a write pending queue has taken it.
     #[inline]
-    pub fn write_evicted(&mut self, core: usize, address: u64, at: Time) -> Time {
+    pub fn write_evicted<F: Follow>(&mut self, core: usize, address: u64, at: Time, follow: &mut F) -> Time {
         let (memory, address) = self.part(address);
         match &mut memory.link {
-            None => memory.homes.of(0).write(Source::Caches, address, at),
-            Some(link) => link.write_back(&mut memory.homes, core, Source::Caches, address, at),
+            None => memory.homes.of(0).write(Source::Caches, address, at, follow),
+            Some(link) => link.write_back(&mut memory.homes, core, Source::Caches, address, at, follow),
         }
     }
 

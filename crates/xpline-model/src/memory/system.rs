@@ -7,6 +7,8 @@ use super::{Memory, Wanted};
 use crate::counters::DimmCounters;
 use crate::platform::Platform;
 use crate::time::Time;
+use crate::timeline::Sample;
+use crate::way::{Follow, Nobody};
 
 /// What a request wants of its 64 B line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +93,22 @@ impl MemorySystem {
     /// Hand a request over without a ticket; returns when it will complete, which the model knows at once.
     #[inline]
     pub fn serve(&mut self, request: Request) -> Result<Time, SubmitError> {
+        self.serve_followed(request, &mut Nobody)
+    }
+
+    /// The same, and have the way of the request in a sample.
+    pub fn serve_sampled(&mut self, request: Request, sample: &mut Sample) -> Result<Time, SubmitError> {
+        let done = self.serve_followed(request, sample)?;
+        let (name, is_write) = match request.kind {
+            RequestKind::Read => ("read", false),
+            RequestKind::Write => ("write", true),
+        };
+        sample.request(name, request.address, request.at, done, is_write);
+        Ok(done)
+    }
+
+    #[inline]
+    fn serve_followed<F: Follow>(&mut self, request: Request, follow: &mut F) -> Result<Time, SubmitError> {
         let Request {
             kind,
             address,
@@ -111,8 +129,8 @@ impl MemorySystem {
         }
         self.latest = at;
         Ok(match kind {
-            RequestKind::Read => self.memory.read(source as usize, address, Wanted::Share, at),
-            RequestKind::Write => self.memory.write(source as usize, address, at),
+            RequestKind::Read => self.memory.read(source as usize, address, Wanted::Share, at, follow),
+            RequestKind::Write => self.memory.write(source as usize, address, at, follow),
         })
     }
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use xpline_model::{MICROSECOND, Machine, Op, OpKind, Platform, Program, Time};
+use xpline_model::{Event, MICROSECOND, Machine, Op, OpKind, Platform, Program, Time, Traced};
 
 use super::latencies::Latencies;
 use super::threads::Dealer;
@@ -31,8 +31,51 @@ pub fn replay(
     platform: &Platform,
     trace: Ahead,
     dealer: Dealer,
+    timeline: bool,
     stop: &AtomicBool,
 ) -> Result<Option<(Outcome, u32)>, TraceError> {
+    if !timeline {
+        let replayed = replay_as(platform, trace, dealer, |core| core, stop)?;
+        return Ok(replayed.map(|(outcome, threads, _)| (outcome, threads)));
+    }
+    let Some((mut outcome, threads, cores)) = replay_as(platform, trace, dealer, Traced::new, stop)? else {
+        return Ok(None);
+    };
+    outcome.timeline = cores;
+    Ok(Some((outcome, threads)))
+}
+
+/// A core as the machine runs it, alone or with something around it.
+trait Core<'a>: Program + AsRef<CoreStream<'a>> {
+    fn events(&self) -> Vec<Event> {
+        Vec::new()
+    }
+}
+
+impl<'a> Core<'a> for CoreStream<'a> {}
+
+impl<'a> Core<'a> for Traced<CoreStream<'a>> {
+    fn events(&self) -> Vec<Event> {
+        Traced::events(self).to_vec()
+    }
+}
+
+impl AsRef<Self> for CoreStream<'_> {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+/// The outcome, how many cores took part, and what each of them kept.
+type Replayed = (Outcome, u32, Vec<Vec<Event>>);
+
+fn replay_as<'a, P: Core<'a>>(
+    platform: &Platform,
+    trace: Ahead,
+    dealer: Dealer,
+    wrap: impl Fn(CoreStream<'a>) -> P,
+    stop: &'a AtomicBool,
+) -> Result<Option<Replayed>, TraceError> {
     let mut machine = Machine::new(platform);
     let feed = Rc::new(RefCell::new(Feed {
         trace,
@@ -47,12 +90,12 @@ pub fn replay(
         outcome: Outcome::default(),
     }));
     feed.borrow_mut().begin();
-    let mut cores: Vec<CoreStream> = Vec::new();
+    let mut cores: Vec<P> = Vec::new();
     let mut running = true;
     while running && !stop.load(Ordering::Relaxed) {
         let in_use = feed.borrow().dealer.cores_in_use() as usize;
         feed.borrow_mut().queues.resize(in_use, VecDeque::new());
-        cores.extend((cores.len()..in_use).map(|core| CoreStream::new(core, &feed)));
+        cores.extend((cores.len()..in_use).map(|core| wrap(CoreStream::new(core, &feed))));
         let until = machine.now() + SLICE;
         running = machine.advance(&mut cores, until) || feed.borrow().dealer.cores_in_use() as usize > cores.len();
     }
@@ -60,9 +103,11 @@ pub fn replay(
         return Ok(None);
     }
     let mut latencies = Latencies::new();
-    cores.iter().for_each(|core| latencies.add(&core.latencies));
-    let ended = cores.iter().map(|core| core.ended_at).max().unwrap_or(0);
-    let bytes = cores.iter().map(|core| core.bytes).sum();
+    let streams = || cores.iter().map(AsRef::as_ref);
+    streams().for_each(|core| latencies.add(&core.latencies));
+    let ended = streams().map(|core| core.ended_at).max().unwrap_or(0);
+    let bytes = streams().map(|core| core.bytes).sum();
+    let events = cores.iter().map(Core::events).collect();
     drop(cores);
     let feed = Rc::into_inner(feed)
         .expect("the cores that shared it are gone")
@@ -82,7 +127,7 @@ pub fn replay(
         counters,
         ..feed.outcome
     };
-    Ok(Some((outcome, threads)))
+    Ok(Some((outcome, threads, events)))
 }
 
 /// A record on its way to its core.

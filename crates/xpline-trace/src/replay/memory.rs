@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use xpline_model::{Counters, MemorySystem, OpKind, Platform, Request, RequestKind, Time};
+use xpline_model::{Counters, MemorySystem, OpKind, Platform, Request, RequestKind, Sample, Time};
 
 use super::latencies::Latencies;
 use super::{Outcome, Setting};
@@ -28,6 +28,7 @@ struct Run {
     reads: Latencies,
     writes: Latencies,
     last: Time,
+    sample: Option<Sample>,
 }
 
 impl Run {
@@ -45,10 +46,11 @@ impl Run {
             at: self.now,
             source,
         };
-        let done = self
-            .memory
-            .serve(request)
-            .expect("requests in order, from cores that there are");
+        let served = match &mut self.sample {
+            None => self.memory.serve(request),
+            Some(sample) => self.memory.serve_sampled(request, sample),
+        };
+        let done = served.expect("requests in order, from cores that there are");
         if full {
             // In place of the one that made room.
             *self.completions.peek_mut().expect("a limit of at least 1") = Reverse(done);
@@ -79,6 +81,7 @@ pub fn replay(
         reads: Latencies::new(),
         writes: Latencies::new(),
         last: 0,
+        sample: setting.timeline.then(Sample::default),
     };
     let mut outcome = Outcome::default();
     let mut pace = setting.tick_fs.map(|tick_fs| Pace { tick_fs, first: None });
@@ -126,6 +129,7 @@ pub fn replay(
     outcome.time = run.last;
     outcome.read_latencies = run.reads.summary();
     outcome.write_latencies = run.writes.summary();
+    outcome.timeline = run.sample.iter().map(|sample| sample.events().to_vec()).collect();
     outcome.counters = Counters {
         time: run.last,
         dimms: run.memory.counters(),

@@ -9,7 +9,7 @@ mod threads;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use xpline_model::{Counters, Platform, Time};
+use xpline_model::{Counters, Event, Platform, Time};
 
 use crate::ahead::Ahead;
 use crate::error::TraceError;
@@ -43,6 +43,8 @@ pub struct ReplayOptions {
     pub in_flight: Option<u32>,
     /// Whether requests wait for the times of the trace.
     pub paced: bool,
+    /// Whether the row holds a sample of the requests, with their way through the machine.
+    pub timeline: bool,
     /// Femtoseconds of a tick of the trace's times, where it does not say.
     pub tick_fs: Option<u64>,
 }
@@ -53,6 +55,7 @@ struct Setting {
     in_flight: u32,
     /// Where requests are paced.
     tick_fs: Option<u64>,
+    timeline: bool,
 }
 
 /// What was found, before it is made a row.
@@ -69,6 +72,7 @@ struct Outcome {
     read_latencies: Option<Summary>,
     write_latencies: Option<Summary>,
     unwritten_bytes: Option<u64>,
+    timeline: Vec<Vec<Event>>,
 }
 
 impl Outcome {
@@ -143,13 +147,14 @@ fn replay_ahead(
         dealer,
         in_flight: options.in_flight.unwrap_or(IN_FLIGHT * platform.interleave.dimms),
         tick_fs,
+        timeline: options.timeline,
     };
     let (name, format) = (trace.path().to_owned(), trace.format().name());
     let in_flight = (level == Level::Memory).then_some(setting.in_flight);
     let outcome = match level {
         Level::Memory => memory::replay(platform, &mut trace, &mut setting, stop)?
             .map(|outcome| (outcome, setting.dealer.cores_in_use())),
-        Level::Core => cores::replay(platform, trace, setting.dealer, stop)?,
+        Level::Core => cores::replay(platform, trace, setting.dealer, options.timeline, stop)?,
     };
     let Some((outcome, threads)) = outcome else {
         return Ok(None);

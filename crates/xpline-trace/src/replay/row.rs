@@ -1,7 +1,7 @@
 //! What came of a replay, as a table holds it.
 
 use serde::Serialize;
-use xpline_model::{CacheCounters, NANOSECOND};
+use xpline_model::{CacheCounters, Event, NANOSECOND};
 
 use super::Outcome;
 use super::latencies::Summary;
@@ -68,6 +68,9 @@ pub struct ReplayRow {
     /// Addresses beyond the model's memory, which started over from 0.
     pub wrapped: u64,
     pub source: &'static str,
+    /// A sample of the requests of each core, or of the memory, where it was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<Vec<Event>>,
 }
 
 impl ReplayRow {
@@ -116,6 +119,7 @@ impl ReplayRow {
             skipped: outcome.skipped,
             wrapped: outcome.wrapped,
             source: "model",
+            timeline: outcome.timeline.clone(),
         }
     }
 }
