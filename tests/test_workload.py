@@ -72,7 +72,7 @@ def xpline(capsys):
     return run
 
 
-@pytest.mark.parametrize("platform", ["optane", "dram"])
+@pytest.mark.parametrize("platform", ["optane", "dram", "optane-remote"])
 def test_every_kind_runs(file, platform):
     cases = workload.read(file(EVERY_KIND))
     assert len(cases) == 16 + 4 + 2 + 2
@@ -97,6 +97,15 @@ def test_a_persisted_write_costs_what_the_experiment_of_the_same_name_says(file)
     text = "b: {args: {operation: write, access_size: 64, exec_mode: random, persist_instruction: none}}"
     stores = workload.run("dram", workload.read(file(text)))["bandwidth_mib_s"].item()
     assert stores == pytest.approx(bench.random("dram", op="store", size=64)["bandwidth_mib_s"].item(), rel=0.1)
+
+
+def test_far_threads_run_on_the_other_socket(file):
+    text = "b: {matrix: {numa_pattern: [near, far]}, args: {exec_mode: custom, custom_operations: r_64}}"
+    cases = workload.read(file(text))
+    near, far, same, remote = workload.run(["optane", "optane-remote"], cases).to_dicts()
+    assert (near["overrides"], far["overrides"], remote["overrides"]) == (None, "nodes.cpu=1", None)
+    assert far["operations_s"] < 0.95 * near["operations_s"]
+    assert far["operations_s"] == same["operations_s"] == remote["operations_s"]
 
 
 def test_dram_beside_is_faster_than_persistent_memory(file):
@@ -170,6 +179,7 @@ MALFORMED = {
     "a:\n  matrix: {access_size: [64]}\n  args: {access_size: 64}": "w.yaml:3: a.args.access_size = 64: is in matrix",
     "a:\n  parallel_benchmark:\n    x: {args: {}}": "w.yaml:3: a.parallel_benchmark: has 1 parts; expected two",
     "a:\n  args: {}\n  parallel_benchmark: {}": "w.yaml:2: a.args: unknown key; with parallel_benchmark",
+    "a:\n  parallel_benchmark:\n    x: {args: {numa_pattern: far}}\n    y: {args: {}}": "w.yaml:2: a: numa_pattern is",
     "a:\n  matrix: {number_operations: [1e9]}": "w.yaml:2: a.matrix.number_operations = 1e9: must be a whole number",
 }
 

@@ -25,6 +25,11 @@ class Case:
         return len(self.jobs) > 1
 
     @property
+    def is_far(self) -> bool:
+        """Whether the threads run on the other socket than the memory."""
+        return any(job.numa_pattern == "far" for job in self.jobs.values())
+
+    @property
     def values(self) -> str:
         """The values of the matrix, as ``key=value``, separated by blanks."""
         return " ".join(f"{key}={value}" for key, value in self.matrix.items())

@@ -62,6 +62,8 @@ def _cases(name: str, place: Place, most: int) -> Iterator[Case]:
             prefix = f"{part}." if len(parts) > 1 else ""
             matrix |= {prefix + key: value.text.strip() for key, value in own.items()}
             jobs[part] = make(_args(at) | own, at)
+        if len({job.numa_pattern for job in jobs.values()}) > 1:
+            raise place.error("numa_pattern is near in one part and far in the other; cores of a run share a socket")
         yield Case(name, matrix, jobs, place)
 
 

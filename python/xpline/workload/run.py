@@ -8,8 +8,11 @@ from typing import Any
 import polars as pl
 
 from xpline import bench, table
+from xpline.bench.points import Point
 from xpline.bench.run import Platforms, check, loaded
 from xpline.errors import Interrupted, XplineError
+from xpline.host.host import Host
+from xpline.platform import Platform
 from xpline.workload.case import Case
 
 #: What one part of two has no numbers of its own of: the machine counts both together.
@@ -40,29 +43,51 @@ def run(
     platforms = loaded(platform)
     shown = {"timeline": True} if timeline else {}
     points = [case.point(seed, max_requests) | shown for case in cases]
-    for one in platforms:
-        for case, point in zip(cases, points, strict=True):
-            if any(job.numa_pattern == "far" for job in case.jobs.values()):
-                raise case.place.error(f"numa_pattern = far: {one.name} has one socket")
-            try:
-                check(one, [point])
-            except XplineError as error:
-                raise case.place.error(f"{case.values}{' ' if case.matrix else ''}on {one.name}: {error}") from None
+    runs = [_Run(place, one, far) for place, one in enumerate(platforms) for far in (False, True)]
+    chosen = [[number for number, case in enumerate(cases) if case.is_far == run.far] for run in runs]
+    for run, numbers in zip(runs, chosen, strict=True):
+        for number in numbers:
+            run.check(cases[number], points[number])
     done: dict[int, dict[str, Any]] = {}
-
-    def keep(index: int, row: dict[str, Any]) -> None:
-        done[index] = row
-        if progress:
-            progress(index, row)
 
     def rows() -> pl.DataFrame:
         return table.from_rows(row for index in sorted(done) for row in _rows(cases[index % len(cases)], done[index]))
 
     try:
-        bench.run(platforms, points, jobs, keep)
+        for run, numbers in zip(runs, chosen, strict=True):
+
+            def keep(index: int, row: dict[str, Any], run: _Run = run, numbers: list[int] = numbers) -> None:
+                place = run.place * len(cases) + numbers[index]
+                done[place] = row
+                if progress:
+                    progress(place, row)
+
+            if numbers:
+                bench.run(run.platform, [points[number] for number in numbers], jobs, keep)
     except Interrupted:
         raise Interrupted(rows()) from None
     return rows()
+
+
+class _Run:
+    """A platform, with the threads on the socket of the memory or on the other one."""
+
+    def __init__(self, place: int, platform: Platform | Host, far: bool) -> None:
+        self.place = place
+        self.far = far
+        self.platform = platform
+        if far and isinstance(platform, Platform):
+            cpu, memory = (platform[f"nodes.{name}"].value for name in ("cpu", "memory"))
+            if cpu == memory and memory in ("0", "1"):
+                self.platform = platform.changed({"nodes.cpu": 1 - int(memory)})
+
+    def check(self, case: Case, point: Point) -> None:
+        """Raise if the case cannot run here."""
+        try:
+            check(self.platform, [point])
+        except XplineError as error:
+            values = f"{case.values} " if case.matrix else ""
+            raise case.place.error(f"{values}on {self.platform.name}: {error}") from None
 
 
 def _rows(case: Case, row: dict[str, Any]) -> Iterable[dict[str, Any]]:
