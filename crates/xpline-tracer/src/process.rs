@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use xpline_wire::{EndReason, Frame, Hello, Session, Start, Tracked, encode, encode_start};
 
 use crate::exec;
+use crate::qemu;
 use crate::sender::Sender;
 use crate::space::{Range, Space};
 
@@ -57,6 +58,7 @@ impl Bounds {
         self.size.store(0, Ordering::Release);
         self.first.store(first, Ordering::Release);
         self.size.store(end - first, Ordering::Release);
+        qemu::set_bounds(first, end);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The emulator's plugin interface: what the tracer takes of it.
 
 use std::ffi::{CStr, c_void};
+use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
@@ -17,6 +18,44 @@ unsafe extern "C" {
     fn g_array_free(array: *mut sys::GArray, free_segment: i32) -> *mut i8;
 }
 
+/// What xpline's own build of the emulator has beyond the plugin interface (`qemu.patch`): the same for less.
+struct Extension {
+    on_access: unsafe extern "C" fn(*mut qemu_plugin_insn, MemoryCallback, sys::qemu_plugin_mem_rw, *mut c_void),
+    set_bounds: unsafe extern "C" fn(u64, u64),
+    count: unsafe extern "C" fn(*mut qemu_plugin_tb, u32),
+    counted: unsafe extern "C" fn() -> u64,
+}
+
+#[allow(clippy::missing_transmute_annotations, reason = "the fields say them")]
+fn extension() -> Option<&'static Extension> {
+    static EXTENSION: OnceLock<Option<Extension>> = OnceLock::new();
+    let find = |name: &CStr| {
+        // SAFETY: a name that ends.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    };
+    let all = || {
+        // SAFETY: the functions' types are those of the patch.
+        unsafe {
+            Some(Extension {
+                on_access: transmute(find(c"qemu_plugin_register_vcpu_bounded_mem_cb")?),
+                set_bounds: transmute(find(c"qemu_plugin_set_mem_bounds")?),
+                count: transmute(find(c"qemu_plugin_tb_count")?),
+                counted: transmute(find(c"qemu_plugin_counted")?),
+            })
+        }
+    };
+    EXTENSION.get_or_init(all).as_ref()
+}
+
+/// Of accesses from `first` to before `end` bounded callbacks are told.
+pub fn set_bounds(first: u64, end: u64) {
+    if let Some(extension) = extension() {
+        // SAFETY: as the patch has it.
+        unsafe { (extension.set_bounds)(first, end) }
+    }
+}
+
 /// Executed instructions of each virtual processor, that is, thread.
 struct Counters(*mut sys::qemu_plugin_scoreboard);
 
@@ -24,38 +63,43 @@ struct Counters(*mut sys::qemu_plugin_scoreboard);
 unsafe impl Send for Counters {}
 unsafe impl Sync for Counters {}
 
-static COUNTERS: OnceLock<Counters> = OnceLock::new();
-
 /// Bytes from one counter to the next: neighbours in a line would cost a factor of 30 with two threads.
 const COUNTER_STRIDE: usize = 256;
 
 fn counters() -> &'static Counters {
+    static COUNTERS: OnceLock<Counters> = OnceLock::new();
     // SAFETY: called first at the plugin's installation.
     COUNTERS.get_or_init(|| Counters(unsafe { sys::qemu_plugin_scoreboard_new(COUNTER_STRIDE) }))
 }
 
 /// Adds to the count of instructions at the start of a block.
 pub fn count_instructions(block: *mut qemu_plugin_tb, instructions: usize) {
-    let entry = sys::qemu_plugin_u64 {
+    let entry = || sys::qemu_plugin_u64 {
         score: counters().0,
         offset: 0,
     };
+    let add = sys::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64;
     // SAFETY: the emulator hands out the block for the time of its translation.
     unsafe {
-        sys::qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(
-            block,
-            sys::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64,
-            entry,
-            instructions as u64,
-        );
+        match extension() {
+            Some(extension) => (extension.count)(block, instructions as u32),
+            None => {
+                sys::qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, add, entry(), instructions as u64);
+            }
+        }
     }
 }
 
-/// Instructions counted of a thread, with all of the block that it is in.
+/// Instructions counted of the calling thread, with all of the block that it is in.
 #[inline]
 pub fn counted(vcpu: u32) -> u64 {
     // SAFETY: the slot of a running thread exists.
-    unsafe { *sys::qemu_plugin_scoreboard_find(counters().0, vcpu).cast::<u64>() }
+    unsafe {
+        match extension() {
+            Some(extension) => (extension.counted)(),
+            None => *sys::qemu_plugin_scoreboard_find(counters().0, vcpu).cast::<u64>(),
+        }
+    }
 }
 
 /// Where the registers that addresses are made of can be read.
@@ -145,7 +189,10 @@ pub type ExecuteCallback = unsafe extern "C" fn(u32, *mut c_void);
 /// Which accesses of an instruction to be told of.
 #[derive(Clone, Copy)]
 pub enum Accesses {
-    All,
+    /// Those within bounds, and maybe others.
+    Bounded,
+    BoundedStores,
+    /// Stores wherever they go.
     Stores,
 }
 
@@ -172,13 +219,20 @@ pub fn guest_base(instruction: *mut qemu_plugin_insn) -> u64 {
 }
 
 pub fn on_access(instruction: *mut qemu_plugin_insn, which: Accesses, callback: MemoryCallback, data: *mut c_void) {
-    let which = match which {
-        Accesses::All => sys::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_RW,
-        Accesses::Stores => sys::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_W,
+    let stores = match which {
+        Accesses::Bounded => sys::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_RW,
+        Accesses::BoundedStores | Accesses::Stores => sys::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_W,
     };
     let flags = sys::qemu_plugin_cb_flags::QEMU_PLUGIN_CB_NO_REGS;
     // SAFETY: as in `bytes_of`; the callback is ours and takes what it is given here.
-    unsafe { sys::qemu_plugin_register_vcpu_mem_cb(instruction, Some(callback), flags, which, data) }
+    unsafe {
+        match extension() {
+            Some(extension) if !matches!(which, Accesses::Stores) => {
+                (extension.on_access)(instruction, callback, stores, data);
+            }
+            _ => sys::qemu_plugin_register_vcpu_mem_cb(instruction, Some(callback), flags, stores, data),
+        }
+    }
 }
 
 /// `registers` if the callback reads them.

@@ -71,10 +71,10 @@ pub fn block(block: *mut qemu_plugin_tb) {
         let (size, pc) = qemu::bytes_of(instruction, &mut bytes);
         let site = Site::new(pc, count - index - 1);
         match classify(&bytes[..size], pc) {
-            Class::Plain => qemu::on_access(instruction, Accesses::All, plain, site.data()),
-            Class::Pieces => qemu::on_access(instruction, Accesses::All, pieces, site.data()),
-            Class::String => qemu::on_access(instruction, Accesses::All, string, site.data()),
-            Class::NonTemporal => qemu::on_access(instruction, Accesses::Stores, non_temporal, site.data()),
+            Class::Plain => qemu::on_access(instruction, Accesses::Bounded, plain, site.data()),
+            Class::Pieces => qemu::on_access(instruction, Accesses::Bounded, pieces, site.data()),
+            Class::String => qemu::on_access(instruction, Accesses::Bounded, string, site.data()),
+            Class::NonTemporal => qemu::on_access(instruction, Accesses::BoundedStores, non_temporal, site.data()),
             Class::Locked => qemu::on_access(instruction, Accesses::Stores, locked, site.data()),
             Class::Computed(kind, size, address) => {
                 let op = Computed {

@@ -40,7 +40,8 @@ def status() -> None:
         which = " for these sources" if any(folder().glob("installed-*.json")) else ""
         print(f"not installed{which} (it would be in {folder()}); run `xpline tracer install`")
         raise typer.Exit(2)
-    print(f"qemu    {tracer.version}  {tracer.qemu}")
+    kind = "" if tracer.patched else " (without xpline's additions, which are for QEMU 10.0: tracing costs more)"
+    print(f"qemu    {tracer.version}  {tracer.qemu}{kind}")
     print(f"source  sha256 {tracer.source_sha256}")
     print(f"plugin  {tracer.plugin}")
     faults = tracer.faults()

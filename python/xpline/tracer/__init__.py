@@ -5,8 +5,8 @@ It stands in the user's cache folder, one folder for each source that it was bui
     ~/.cache/xpline/tracer/
         sources/                       what was downloaded
         build/                         where it is built; kept, so that an interrupted build goes on
-        VERSION-SOURCE/qemu-x86_64     ready to run
-        VERSION-SOURCE/libxpline_tracer-PLUGIN.so
+        qemu-KEY/qemu-x86_64           ready to run
+        qemu-KEY/libxpline_tracer-PLUGIN.so
         installed-PLUGIN.json          what belongs to the plugin's sources of that checksum
 
 Clones with different sources of the plugin keep out of each other's way.
@@ -38,6 +38,8 @@ class Tracer:
     plugin: Path
     #: The emulator's version.
     version: str
+    #: Whether it has xpline's additions (``qemu.patch``), which make tracing cheap.
+    patched: bool
     #: SHA-256 of the source archive, of the emulator, and of the plugin, in hexadecimal digits.
     source_sha256: str
     qemu_sha256: str
@@ -54,7 +56,7 @@ class Tracer:
 
     def save(self) -> None:
         """Put this into use."""
-        fields = {name: str(value) for name, value in asdict(self).items()}
+        fields = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
         replace_file(_record(self.plugin_source_sha256), json.dumps(fields, indent=2).encode())
 
 
@@ -116,6 +118,6 @@ def plugin_source_sha256(root: Path) -> str:
     digest = hashlib.sha256()
     for crate in ("xpline-tracer", "xpline-wire"):
         for path in sorted((root / "crates" / crate).rglob("*")):
-            if path.is_file() and (path.name == "Cargo.toml" or path.parts[-2] == "src" or path.name == "build.rs"):
+            if path.is_file() and (path.name in ("Cargo.toml", "build.rs", "qemu.patch") or path.parent.name == "src"):
                 digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from xpline.errors import XplineError
@@ -65,18 +66,19 @@ def _install(base: Path, clone: Path, archive: Path | None, progress: Progress) 
     progress(0, 1, "fetching QEMU's source")
     archive = archive.resolve() if archive else source.fetch(base / "sources")
     source_sha256 = sha256_of(archive)
-    progress(0, 1, "unpacking it")
-    work = base / "build" / source_sha256[:16]
-    root = source.unpack(archive, work / "source")
-    version = source.version_of(root, archive)
-    home = base / f"{version}-{source_sha256[:16]}"
-    make_folder(home)
-    qemu = _build_qemu(root, work, home, progress)
+    patch = clone / "crates" / "xpline-tracer" / "qemu.patch"
+    key = sha256(f"{source_sha256} {sha256_of(patch)}".encode()).hexdigest()[:16]
+    home = base / f"qemu-{key}"
+    if not _is_built(home):
+        make_folder(home)
+        _build_qemu(archive, patch, base / "build" / f"qemu-{key}", home, progress)
     plugin = _build_plugin(clone, home, progress)
+    qemu = home / "qemu-x86_64"
     tracer = Tracer(
         qemu=qemu,
         plugin=plugin,
-        version=version,
+        version=(home / "version").read_text(),
+        patched=(home / "patched").read_text() == "yes",
         source_sha256=source_sha256,
         qemu_sha256=sha256_of(qemu),
         plugin_sha256=sha256_of(plugin),
@@ -102,11 +104,16 @@ def _fetched() -> bool:
     return any((folder() / "sources").glob("qemu_*.orig.tar.xz"))
 
 
-def _build_qemu(root: Path, work: Path, home: Path, progress: Progress) -> Path:
-    ready = home / "qemu-x86_64"
-    checksum = home / "qemu-x86_64.sha256"
-    if ready.is_file() and checksum.is_file() and checksum.read_text() == sha256_of(ready):
-        return ready
+def _is_built(home: Path) -> bool:
+    ready, checksum = home / "qemu-x86_64", home / "qemu-x86_64.sha256"
+    return ready.is_file() and checksum.is_file() and checksum.read_text() == sha256_of(ready)
+
+
+def _build_qemu(archive: Path, patch: Path, work: Path, home: Path, progress: Progress) -> None:
+    progress(0, 1, "unpacking it")
+    root = source.unpack(archive, work / "source")
+    version = source.version_of(root, archive)
+    patched = source.apply(patch, root)
     build, tools, log = work / "build", work / "tools", work / "log.txt"
     make_folder(build)
     log.unlink(missing_ok=True)
@@ -124,12 +131,14 @@ def _build_qemu(root: Path, work: Path, home: Path, progress: Progress) -> Path:
 
     def count(line: str) -> None:
         if found := re.match(r"\[(\d+)/(\d+)\]", line):
-            progress(int(found[1]), int(found[2]), f"building QEMU {home.name.partition('-')[0]}")
+            progress(int(found[1]), int(found[2]), f"building QEMU {version}")
 
     _logged(["ninja", "qemu-x86_64"], build, log, count)
-    _placed(build / "qemu-x86_64", ready)
-    replace_file(checksum, sha256_of(ready).encode())
-    return ready
+    ready = _placed(build / "qemu-x86_64", home / "qemu-x86_64")
+    replace_file(home / "version", version.encode())
+    replace_file(home / "patched", b"yes" if patched else b"no")
+    replace_file(home / "qemu-x86_64.sha256", sha256_of(ready).encode())
+    shutil.rmtree(work)
 
 
 def _build_plugin(clone: Path, home: Path, progress: Progress) -> Path:

@@ -24,6 +24,7 @@ _PROGRAMS = {
     "cc": ("a C compiler", Package("build-essential", "gcc")),
     "ninja": ("which runs the build", Package("ninja-build", "ninja-build")),
     "pkg-config": ("which finds libraries", Package("pkg-config", "pkgconf-pkg-config")),
+    "patch": ("which adds what xpline needs to QEMU", Package("patch", "patch")),
     "bash": ("which runs the emulator's configure", Package("bash", "bash")),
 }
 _GLIB = Package("libglib2.0-dev", "glib2-devel")
