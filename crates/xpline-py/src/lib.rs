@@ -3,6 +3,7 @@
 mod host;
 mod platform;
 mod points;
+mod runs;
 mod traces;
 
 use pyo3::exceptions::PyValueError;
@@ -32,6 +33,8 @@ mod _native {
     use super::platform::Platform;
     #[pymodule_export]
     use super::points::{check_points, run_points};
+    #[pymodule_export]
+    use super::runs::{recorded_about, run_program, run_recorded, write_recording};
     #[pymodule_export]
     use super::traces::{convert_trace, replay_trace, trace_info};
 

@@ -1,0 +1,170 @@
+//! A stream of chunks on a machine, from beginning to end.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use serde::Serialize;
+use xpline_model::{Counters, MICROSECOND, Machine, Platform, Time};
+
+use crate::access::LINE;
+use crate::core::{CoreStream, Rates};
+use crate::facts::{CAUSES, Facts};
+use crate::feed::{Feed, Source};
+use crate::ledger::{DimmFacts, Ledger};
+use crate::timeline::{Bin, Timeline};
+
+/// Simulated time between two looks at what the media wrote, and who writes to which DIMM.
+const SLICE: Time = MICROSECOND;
+
+/// What came of a run on one platform.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    pub platform: String,
+    /// From the first op to the end of the last thread.
+    pub time_ps: Time,
+    /// Core time by cause, all threads together, and the time that cores had nothing to do.
+    pub time_by_cause_ps: [u64; CAUSES.len()],
+    pub idle_ps: Time,
+    pub accesses: u64,
+    pub cores: u32,
+    pub counters: CounterTotals,
+    pub dimms: Vec<DimmOutcome>,
+    pub timeline: Vec<Bin>,
+    /// Picoseconds of a bin.
+    pub bin_ps: Time,
+    /// By site, in the order of their numbers.
+    pub sites: Vec<Facts>,
+}
+
+/// Counters of the whole machine, in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct CounterTotals {
+    pub bytes_loaded: u64,
+    pub bytes_stored: u64,
+    pub imc_read_bytes: u64,
+    pub imc_written_bytes: u64,
+    pub media_read_bytes: u64,
+    pub media_written_bytes: u64,
+    pub ewr: Option<f64>,
+    pub err: Option<f64>,
+    pub media_line_bytes: u64,
+    /// Written and not on the media at the end: in caches and in buffers.
+    pub unwritten_bytes: u64,
+}
+
+/// One DIMM.
+#[derive(Clone, Debug, Serialize)]
+pub struct DimmOutcome {
+    pub imc_read_bytes: u64,
+    pub imc_written_bytes: u64,
+    pub media_read_bytes: u64,
+    pub media_written_bytes: u64,
+    #[serde(flatten)]
+    pub facts: DimmFacts,
+}
+
+/// Run what a source has on a platform, on at most so many cores. `None` where the source has nothing.
+///
+/// When `stop` is set, what was taken from the source by then is the run. `done` counts accesses as they are taken.
+pub fn run<S: Source>(
+    platform: &Platform,
+    source: S,
+    most_cores: Option<u32>,
+    stop: &AtomicBool,
+    done: &AtomicU64,
+) -> Option<Outcome> {
+    // The stream has every instruction between ops, so an op takes but its own place in the window.
+    let mut platform = platform.clone();
+    platform.core.op_micro_ops = 1;
+    let cores = most_cores.unwrap_or(u32::MAX).clamp(1, platform.core.count);
+    let rates = Rates {
+        instruction: (1e3 / (platform.core.clock * platform.core.ipc)) as Time,
+        op: platform.core.op_interval,
+        fill_buffers: platform.core.fill_buffers,
+    };
+    let mut feed = Feed::new(source, cores);
+    if !feed.begin() {
+        return None;
+    }
+    let feed = Rc::new(RefCell::new(feed));
+    let ledger = Rc::new(RefCell::new(Ledger::new(&platform)));
+    let mut machine = Machine::new(&platform);
+    machine.watch_media();
+    let mut streams: Vec<CoreStream<S>> = Vec::new();
+    let mut timeline = Timeline::new(machine.counters());
+    let mut running = true;
+    while running {
+        let in_use = feed.borrow().cores_in_use();
+        streams.extend((streams.len()..in_use).map(|core| CoreStream::new(core, &feed, &ledger, rates)));
+        running = machine.advance(&mut streams, machine.now() + SLICE) || feed.borrow().cores_in_use() > streams.len();
+        {
+            let mut ledger = ledger.borrow_mut();
+            machine.take_media_writes(|write| ledger.media_wrote(write));
+            ledger.end_slice();
+        }
+        if timeline.is_due(machine.now()) {
+            timeline.add(machine.counters());
+            done.store(streams.iter().map(|stream| stream.accesses).sum(), Ordering::Relaxed);
+        }
+        if stop.load(Ordering::Relaxed) {
+            feed.borrow_mut().end();
+        }
+    }
+    let counters = machine.counters();
+    timeline.add(counters.clone());
+    ledger.borrow_mut().close();
+    let time_ps = streams.iter().map(|stream| stream.ended_at).max().unwrap_or(0);
+    let accesses = streams.iter().map(|stream| stream.accesses).sum();
+    done.store(accesses, Ordering::Relaxed);
+    let idle_ps = streams.iter().map(|stream| stream.idle).sum();
+    let unwritten = machine.unwritten_pieces() * LINE;
+    let cores = streams.len() as u32;
+    drop(streams);
+    let ledger = Rc::into_inner(ledger)
+        .expect("the cores that shared it are gone")
+        .into_inner();
+    let (timeline, bin_ps) = timeline.finish();
+    Some(Outcome {
+        platform: platform.name.clone(),
+        time_ps,
+        time_by_cause_ps: ledger.time_ps,
+        idle_ps,
+        accesses,
+        cores,
+        dimms: dimms(&counters, &ledger.dimms),
+        counters: totals(&counters, unwritten),
+        timeline,
+        bin_ps,
+        sites: ledger.sites,
+    })
+}
+
+fn totals(counters: &Counters, unwritten_bytes: u64) -> CounterTotals {
+    let dimms = counters.dimm_total();
+    CounterTotals {
+        bytes_loaded: counters.core.bytes_loaded,
+        bytes_stored: counters.core.bytes_stored,
+        imc_read_bytes: dimms.reads * LINE,
+        imc_written_bytes: dimms.writes * LINE,
+        media_read_bytes: dimms.media_reads * counters.media_line_bytes,
+        media_written_bytes: dimms.media_writes * counters.media_line_bytes,
+        ewr: counters.ewr().filter(|_| dimms.writes > 0),
+        err: counters.err().filter(|_| dimms.reads > 0),
+        media_line_bytes: counters.media_line_bytes,
+        unwritten_bytes,
+    }
+}
+
+fn dimms(counters: &Counters, facts: &[DimmFacts]) -> Vec<DimmOutcome> {
+    let dimms = counters.dimms.iter().zip(facts.iter().cloned());
+    dimms
+        .map(|(dimm, facts)| DimmOutcome {
+            imc_read_bytes: dimm.reads * LINE,
+            imc_written_bytes: dimm.writes * LINE,
+            media_read_bytes: dimm.media_reads * counters.media_line_bytes,
+            media_written_bytes: dimm.media_writes * counters.media_line_bytes,
+            facts,
+        })
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! Places in the program, numbered.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use xpline_wire::CallKind;
+
+use crate::access::Site;
+
+/// A place in the program: an instruction, or a system call made by one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The file that the code is mapped from, and where in it; `None` for code that a program made.
+    pub module: Option<Vec<u8>>,
+    /// Offset in the file, or the address where there is none.
+    pub offset: u64,
+    pub call: Option<CallKind>,
+}
+
+#[derive(Default)]
+pub struct Sites {
+    origins: Vec<Origin>,
+    numbers: HashMap<Origin, Site>,
+}
+
+impl Sites {
+    pub fn number(&mut self, origin: Origin) -> Site {
+        if let Some(&site) = self.numbers.get(&origin) {
+            return site;
+        }
+        let site = self.origins.len() as Site;
+        self.origins.push(origin.clone());
+        self.numbers.insert(origin, site);
+        site
+    }
+
+    pub fn origins(&self) -> &[Origin] {
+        &self.origins
+    }
+}
+
+/// A site as people know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Named {
+    pub module: Option<String>,
+    /// Offset of the code in its module, or its address.
+    pub offset: u64,
+    /// The system call whose copying this is.
+    pub call: Option<String>,
+    /// From the innermost inlined function to the one that stands in the symbol table; empty where nothing is known.
+    pub frames: Vec<Frame>,
+}
+
+/// A function, and a line in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Frame {
+    pub function: Option<String>,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+}
+
+/// The name of what the kernel did.
+pub fn call_name(call: CallKind) -> &'static str {
+    match call {
+        CallKind::Read => "read",
+        CallKind::Write => "write",
+        CallKind::Sync => "fsync",
+        CallKind::SyncRange => "msync",
+        CallKind::Truncate => "ftruncate",
+        CallKind::Allocate => "fallocate",
+    }
+}

@@ -1,0 +1,104 @@
+//! From places in files to functions and source lines: DWARF where there is some, else the symbol table.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use addr2line::Loader;
+use object::{Object, ObjectSegment};
+
+use crate::sites::{Frame, Named, Origin, call_name};
+
+/// Name every site. A file that cannot be read leaves its sites with module and offset.
+pub fn name_sites(origins: &[Origin]) -> Vec<Named> {
+    let mut modules: HashMap<&[u8], Option<Module>> = HashMap::new();
+    origins
+        .iter()
+        .map(|origin| {
+            let frames = match origin.module.as_deref() {
+                None => Vec::new(),
+                Some(path) => {
+                    let module = modules.entry(path).or_insert_with(|| Module::open(path));
+                    module
+                        .as_ref()
+                        .map(|module| module.frames(origin.offset))
+                        .unwrap_or_default()
+                }
+            };
+            Named {
+                module: origin
+                    .module
+                    .as_deref()
+                    .map(|path| String::from_utf8_lossy(path).into_owned()),
+                offset: origin.offset,
+                call: origin.call.map(|call| call_name(call).to_owned()),
+                frames,
+            }
+        })
+        .collect()
+}
+
+/// A file with code.
+struct Module {
+    /// Where parts of the file stand in memory: first byte, bytes, address.
+    segments: Vec<(u64, u64, u64)>,
+    loader: Option<Loader>,
+}
+
+impl Module {
+    fn open(path: &[u8]) -> Option<Self> {
+        let path = Path::new(OsStr::from_bytes(path));
+        let data = fs::read(path).ok()?;
+        let file = object::File::parse(&*data).ok()?;
+        let segments = file.segments().map(|segment| {
+            let (begin, size) = segment.file_range();
+            (begin, size, segment.address())
+        });
+        Some(Self {
+            segments: segments.collect(),
+            loader: Loader::new(path).ok(),
+        })
+    }
+
+    fn frames(&self, offset: u64) -> Vec<Frame> {
+        let Some(address) = self.address(offset) else {
+            return Vec::new();
+        };
+        let Some(loader) = &self.loader else {
+            return Vec::new();
+        };
+        let mut frames = Vec::new();
+        if let Ok(mut found) = loader.find_frames(address) {
+            while let Ok(Some(frame)) = found.next() {
+                let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
+                let place = frame.location.as_ref();
+                frames.push(Frame {
+                    function: function.map(|name| name.into_owned()),
+                    file: place.and_then(|place| place.file).map(str::to_owned),
+                    line: place.and_then(|place| place.line).filter(|&line| line > 0),
+                });
+            }
+        }
+        if frames.last().is_none_or(|frame| frame.function.is_none())
+            && let Some(symbol) = loader.find_symbol(address)
+        {
+            let function = Some(addr2line::demangle_auto(symbol.into(), None).into_owned());
+            match frames.last_mut() {
+                Some(frame) => frame.function = function,
+                None => frames.push(Frame {
+                    function,
+                    ..Frame::default()
+                }),
+            }
+        }
+        frames
+    }
+
+    fn address(&self, offset: u64) -> Option<u64> {
+        let mut segments = self.segments.iter();
+        let (begin, _, address) = segments.find(|(begin, size, _)| (*begin..begin + size).contains(&offset))?;
+        Some(address + (offset - begin))
+    }
+}
