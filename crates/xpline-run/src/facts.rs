@@ -37,6 +37,9 @@ macro_rules! facts {
             pub time_ps: [u64; CAUSES.len()],
             /// 64 B writes by the quarter KiB of their 4 KiB page.
             pub page_slots: [u64; 16],
+            /// Lines that this site wrote last and nobody flushed before the end, by 2 MiB page of the platform; without those last
+            /// written by a locked operation, which are locks and counters.
+            pub unflushed: Vec<(u64, u64)>,
             /// Who wrote the lines that this site flushed: (site, lines), the one with the most first.
             pub writers: Vec<(Site, u64)>,
         }
@@ -74,10 +77,6 @@ facts! {
         /// Runs of ntstores one after another, and those of less than 256 B.
         nt_runs,
         short_nt_runs,
-        /// Lines that this site wrote last and nobody flushed before the end.
-        unflushed_lines,
-        /// Of these, lines last written by a locked operation: locks and counters.
-        unflushed_locked,
         /// Lines of 256 B (64 B on DRAM) that loads and stores of this site fetched from the medium, in bytes.
         media_read_bytes,
         /// Bytes written to the medium for what this site had stored.

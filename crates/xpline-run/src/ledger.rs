@@ -1,12 +1,13 @@
 //! The books of a run: what each site did, and what of the machine's time and traffic goes to its account.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use xpline_model::platform::Memory;
 use xpline_model::{FetchedFrom, MediaWrite, OpKind, Platform, Time};
 
 use crate::access::{LINE, Site};
 use crate::facts::{CAUSES, Cause, Facts};
+use crate::place::PAGE;
 use crate::shadow::{Shadow, State};
 
 /// Flushed lines one after another from which on ntstores pay: FAST'20, section 5.2, 512 B.
@@ -24,6 +25,8 @@ pub struct Ledger {
     /// All time of all threads by cause, in ps.
     pub time_ps: [u64; CAUSES.len()],
     pub dimms: Vec<DimmFacts>,
+    /// Pages of 2 MiB of which lines were flushed or written past the caches.
+    pub persisted: BTreeSet<u64>,
     shadow: Shadow,
     /// Who flushed lines of whom.
     writers: BTreeMap<(Site, Site), u64>,
@@ -53,6 +56,7 @@ impl Ledger {
             sites: Vec::new(),
             time_ps: [0; CAUSES.len()],
             dimms: vec![DimmFacts::default(); platform.interleave.dimms as usize],
+            persisted: BTreeSet::new(),
             shadow: Shadow::default(),
             writers: BTreeMap::new(),
             stored_lines: 0,
@@ -244,18 +248,18 @@ impl Ledger {
 
     /// The run is over: what nobody flushed is known.
     pub fn close(&mut self) {
-        let mut unflushed: BTreeMap<Site, (u64, u64)> = BTreeMap::new();
-        for (_, line) in self.shadow.lines() {
-            if let (State::Dirty, Some(writer)) = (line.state, line.writer()) {
-                let (lines, locked) = unflushed.entry(writer).or_default();
-                *lines += 1;
-                *locked += u64::from(line.locked);
+        let mut unflushed: BTreeMap<(Site, u64), u64> = BTreeMap::new();
+        for (address, line) in self.shadow.lines() {
+            match (line.state, line.writer()) {
+                (State::Dirty, Some(writer)) if !line.locked => {
+                    *unflushed.entry((writer, address / PAGE)).or_default() += 1;
+                }
+                (State::Flushed | State::Past, _) => _ = self.persisted.insert(address / PAGE),
+                _ => {}
             }
         }
-        for (site, (lines, locked)) in unflushed {
-            let facts = self.site(site);
-            facts.unflushed_lines = lines;
-            facts.unflushed_locked = locked;
+        for ((site, page), lines) in unflushed {
+            self.site(site).unflushed.push((page, lines));
         }
         for ((flusher, writer), lines) in std::mem::take(&mut self.writers) {
             self.site(flusher).writers.push((writer, lines));

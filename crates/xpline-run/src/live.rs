@@ -325,5 +325,6 @@ fn translate(
             _ = last.send(chunk);
         }
     }
+    translator.finish();
     (translator, errors)
 }

@@ -62,6 +62,11 @@ impl Placement {
         self.next.saturating_sub(MEMORY)
     }
 
+    /// What stands on each page, in no order: its owner and the page's number on the platform.
+    pub fn pages(&self) -> impl Iterator<Item = (Owner, u64)> + '_ {
+        self.pages.iter().map(|(&(owner, _), &page)| (owner, page / PAGE))
+    }
+
     /// A byte was stored to through a mapping.
     #[inline]
     pub fn stored(&mut self, owner: Owner, offset: u64) {

@@ -33,6 +33,8 @@ pub struct Outcome {
     pub timeline: Vec<Bin>,
     /// Picoseconds of a bin.
     pub bin_ps: Time,
+    /// Pages of 2 MiB of which lines were made persistent.
+    pub persisted_pages: Vec<u64>,
     /// By site, in the order of their numbers.
     pub sites: Vec<Facts>,
 }
@@ -136,6 +138,7 @@ pub fn run<S: Source>(
         counters: totals(&counters, unwritten),
         timeline,
         bin_ps,
+        persisted_pages: ledger.persisted.into_iter().collect(),
         sites: ledger.sites,
     })
 }

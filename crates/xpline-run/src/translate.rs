@@ -23,6 +23,8 @@ pub struct Translator {
     threads: HashMap<(Stream, ThreadId), Running>,
     next_thread: Thread,
     placement: Placement,
+    /// Of the files in the totals.
+    owners: Vec<Owner>,
     pub sites: Sites,
     pub totals: Totals,
 }
@@ -38,6 +40,8 @@ pub struct Totals {
     pub broken: u64,
     /// Paths of tracked files that were mapped, read or written.
     pub files: Vec<String>,
+    /// Pages of 2 MiB of the platform, and the files on them by their places in the list.
+    pub pages: Vec<(u64, usize)>,
     /// Bytes placed beyond the 128 GiB that the model's memory has; they share addresses with others.
     pub wrapped_bytes: u64,
 }
@@ -70,6 +74,7 @@ impl Translator {
             threads: HashMap::new(),
             next_thread: 0,
             placement: Placement::default(),
+            owners: Vec::new(),
             sites: Sites::default(),
             totals: Totals::default(),
         }
@@ -85,10 +90,11 @@ impl Translator {
             Frame::File(file) => {
                 let process = self.processes.entry(stream).or_default();
                 let path = String::from_utf8_lossy(&file.path).into_owned();
-                if file.tracked && !self.totals.files.contains(&path) {
+                let owner = Owner::File(file.device, file.inode);
+                if file.tracked && !self.owners.contains(&owner) {
+                    self.owners.push(owner);
                     self.totals.files.push(path);
                 }
-                let owner = Owner::File(file.device, file.inode);
                 let (tracked, path) = (file.tracked, file.path);
                 process.files.insert(file.id, File { tracked, owner, path });
             }
@@ -129,7 +135,17 @@ impl Translator {
             self.end_thread(stream, thread, out);
         }
         self.processes.remove(&stream);
+    }
+
+    /// Everything was translated.
+    pub fn finish(&mut self) {
         self.totals.wrapped_bytes = self.placement.wrapped();
+        let file_of = |owner| self.owners.iter().position(|&known| known == owner);
+        let pages = self.placement.pages();
+        self.totals.pages = pages
+            .filter_map(|(owner, page)| Some((page, file_of(owner)?)))
+            .collect();
+        self.totals.pages.sort_unstable();
     }
 
     fn thread(&mut self, stream: Stream, thread: ThreadId) -> &mut Running {

@@ -31,6 +31,7 @@ COMMANDS = {
     "validate": "validate:validate",
     "fit": "fit:fit",
     "reproduce": "reproduce:reproduce",
+    "run": "run:run",
     "replay": "replay:replay",
     "trace": "trace:app",
     "tracer": "tracer:app",

@@ -1,0 +1,191 @@
+"""Rules about flushes and fences: which, when, and whether at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
+from pathlib import PurePath
+
+from xpline.advice.rule import Candidate, Rule, Trial, size
+from xpline.advice.stores import LEAST_EVICTED, sites, writers_of
+from xpline.run.lines import Line
+from xpline.run.outcome import Run
+
+#: Needless flushes or fences that are worth a look: so many, and that share of the line's.
+LEAST, LEAST_SHARE = 8, 0.1
+
+#: Bytes that must have waited long for their flush.
+LEAST_LATE = 1 << 20
+
+#: Code that keeps state of its own in persistent memory which is rebuilt after a restart, and need not be flushed.
+#: The C
+#: library's locks are used by others.
+KEEPS_VOLATILE_STATE = ("libpmemobj.so*", "libpmem.so*", "libpmem2.so*", "libc.so*", "libc-*.so", "libpthread*")
+
+
+def clflush(run: Run) -> Iterator[Candidate]:
+    """clflush is used, which waits for each line."""
+    for line in run.lines:
+        facts = line.facts
+        if facts["clflushes"] >= LEAST and facts["clflushes"] >= LEAST_SHARE * facts["flushes"]:
+            yield Candidate(
+                [line],
+                f"{facts['clflushes']:,} lines were flushed with clflush, each of which waits for the one before",
+                "use clwb (or clflushopt), ordered by one sfence after the last of them",
+                Trial({"kind": "clwb", "flushes": line.sites}),
+                0,
+                line.memory_ns,
+            )
+
+
+def double_flush(run: Run) -> Iterator[Candidate]:
+    """A line is flushed again though nobody wrote it meanwhile."""
+    yield from _needless(
+        run,
+        "double_flushes",
+        lambda line, count: (
+            f"{count:,} of {line.facts['flushes']:,} flushes were of lines flushed before and not written since"
+        ),
+        "flush each line once after its last store: gather the ranges that are to be persistent and flush them "
+        "together",
+    )
+
+
+def clean_flush(run: Run) -> Iterator[Candidate]:
+    """A line is flushed that nobody stored to."""
+    yield from _needless(
+        run,
+        "clean_flushes",
+        lambda line, count: (
+            f"{count:,} of {line.facts['flushes']:,} flushes were of lines that nobody had stored to, or only past "
+            "the caches"
+        ),
+        "flush only what was stored: nothing after ntstores, and not the whole object where a field changed",
+    )
+
+
+def _needless(run: Run, fact: str, evidence: Callable[[Line, int], str], change: str) -> Iterator[Candidate]:
+    for line in run.lines:
+        count = line.facts[fact]
+        if not line.call and count >= LEAST and count >= LEAST_SHARE * line.facts["flushes"]:
+            trial = Trial({"kind": "drop-needless-flushes", "flushes": line.sites})
+            yield Candidate([line], evidence(line, count), change, trial, 0, line.memory_ns)
+
+
+def empty_fence(run: Run) -> Iterator[Candidate]:
+    """An sfence has nothing to order."""
+    for line in run.lines:
+        count = line.facts["empty_fences"]
+        if not run.heap and not line.call and count >= LEAST and count >= LEAST_SHARE * line.facts["fences"]:
+            yield Candidate(
+                [line],
+                f"{count:,} of {line.facts['fences']:,} fences came with nothing of tracked memory flushed or "
+                "written past the "
+                "caches since the fence before",
+                "leave the fence out, unless it orders something that was not traced; plain stores are ordered "
+                "without it",
+                Trial({"kind": "drop-empty-fences", "fences": line.sites}),
+                0,
+                line.memory_ns,
+            )
+
+
+def missing_persist(run: Run) -> Iterator[Candidate]:
+    """What was stored is in the caches alone at the end, in a file of which other parts were made persistent."""
+    if run.heap:
+        return
+    persisted = {run.file_of(page) for page in run.main.data["persisted_pages"]}
+    for line in run.lines:
+        if line.module and any(fnmatch(PurePath(line.module).name, known) for known in KEEPS_VOLATILE_STATE):
+            continue
+        left: dict[str | None, int] = {}
+        for page, count in line.facts["unflushed"]:
+            if (file := run.file_of(page)) in persisted:
+                left[file] = left.get(file, 0) + count
+        if not left or 64 * sum(left.values()) >= LEAST_EVICTED:
+            continue  # none, or so much that it is the caches' business
+        names = ", ".join(sorted(file or "tracked memory" for file in left))
+        flushed = line.facts["pieces_written"] and line.facts["media_written_bytes"]
+        also = "" if not flushed else "; other stores of the line did reach the media"
+        yield Candidate(
+            [line],
+            f"{sum(left.values()):,} lines of 64 B in {names} were stored here and not flushed by the end{also}: "
+            "a power failure "
+            "loses them",
+            "flush the stores (clwb or pmem_flush) and fence before whatever says that they are there; if the "
+            "data need not "
+            "survive, keep them in DRAM",
+            None,
+            line.facts["media_written_bytes"],
+            line.memory_ns,
+        )
+
+
+def late_flush(run: Run) -> Iterator[Candidate]:
+    """A large write is flushed after its end."""
+    for line in run.lines:
+        facts = line.facts
+        if line.call or 64 * facts["late_lines"] < LEAST_LATE or facts["late_lines"] < 0.5 * facts["flushes"]:
+            continue
+        writers = writers_of(run, line)
+        yield Candidate(
+            [line, *writers],
+            f"{size(64 * facts['late_lines'])} were flushed after more than 8 MiB of other stores: the caches "
+            "had begun to give "
+            "them up by themselves",
+            "flush during the write: after each line, or each few hundred bytes, not after the whole",
+            Trial({"kind": "flush-soon", "stores": sites(writers), "flushes": line.sites}),
+            sum(writer.facts["media_written_bytes"] for writer in writers),
+            line.memory_ns + sum(writer.memory_ns for writer in writers),
+        )
+
+
+RULES = (
+    Rule(
+        "clflush",
+        "clflush where clwb would do",
+        "FAST'20, section 2.3; Intel 64 Software Developer's Manual, CLFLUSH and CLWB",
+        "Flushes by clflush wait for one another; those by clwb and clflushopt overlap, up to the next fence.",
+        clflush,
+    ),
+    Rule(
+        "double-flush",
+        "A line is flushed twice",
+        "FAST'20, section 5.2",
+        "A flush of a clean line sends nothing, and still has to ask every cache.",
+        double_flush,
+        least_speedup=1.005,
+    ),
+    Rule(
+        "clean-flush",
+        "A clean line is flushed",
+        "FAST'20, section 5.2",
+        "A flush of a clean line sends nothing, and still has to ask every cache. What ntstores wrote needs none.",
+        clean_flush,
+        least_speedup=1.005,
+    ),
+    Rule(
+        "empty-fence",
+        "A fence with nothing to order",
+        "FAST'20, sections 2.3 and 5.2",
+        "A fence takes tens of nanoseconds even where there is nothing to wait for.",
+        empty_fence,
+        least_speedup=1.005,
+    ),
+    Rule(
+        "missing-persist",
+        "Stored, and never made persistent",
+        "FAST'20, section 2.3",
+        "Under ADR a store is persistent once its line has reached a memory controller. What is in the caches is lost.",
+        missing_persist,
+        correctness=True,
+    ),
+    Rule(
+        "late-flush",
+        "A large write is flushed after its end",
+        "FAST'20, section 5.2",
+        "Stores of more than the caches hold are given up in no order before they are flushed; above 8 MiB "
+        "bandwidth falls.",
+        late_flush,
+    ),
+)

@@ -1,0 +1,113 @@
+"""``xpline run``: a program on the modelled memory."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from xpline.cli.options import Overrides, parse_overrides
+from xpline.errors import XplineError
+from xpline.platform import Platform
+
+#: Exit status after Ctrl-C.
+INTERRUPTED = 130
+
+#: Lines that the summary names.
+MOST_LINES = 8
+
+
+def run(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="The program and its arguments, after --.", metavar="PROGRAM ARGS")
+    ] = None,
+    pmem: Annotated[
+        list[Path] | None, typer.Option(metavar="PATH", help="Files under PATH are persistent memory; may be repeated.")
+    ] = None,
+    heap: Annotated[bool, typer.Option("--heap", help="All memory of the program is on the platform.")] = False,
+    on: Annotated[str, typer.Option(help="The platform, by name or file.")] = "optane",
+    compare: Annotated[
+        str | None, typer.Option(help="Platforms to compare it with, separated by commas.", metavar="PLATFORMS")
+    ] = None,
+    set: Overrides = None,
+    out: Annotated[Path | None, typer.Option(help="Write the report to this folder.", metavar="DIR")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Record the op streams in FILE, to run them again.", metavar="FILE")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="Run the op streams recorded in FILE, instead of a program.", metavar="FILE")
+    ] = None,
+    advice: Annotated[bool, typer.Option(help="Look for what to change, and check what it would gain.")] = True,
+    annotate: Annotated[
+        str | None, typer.Option(help="Print the source file whose name ends so, with its costs.", metavar="NAME")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the whole result as JSON, after the program's output.")
+    ] = False,
+) -> None:
+    """Run an unmodified x86-64 program, and see what the device would make of it.
+
+    The program's exit status is passed on. Its op streams are traced by `xpline tracer install`'s emulator.
+    """
+    from xpline.advice import advise
+    from xpline.files import make_folder
+    from xpline.run.summary import annotation, summary
+
+    overrides = parse_overrides(set)
+    platforms = [Platform(name.strip(), set=overrides) for name in [on, *(compare.split(",") if compare else [])]]
+    if replay is not None and (command or pmem or heap or trace):
+        raise XplineError("--replay runs what was recorded: leave out the program, --pmem, --heap and --trace")
+    if out is not None:
+        make_folder(out)
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xpline-")) if advice else None
+        done = _run(command, pmem, heap, platforms, trace, replay, folder)
+        findings = []
+        if advice and done.touched:
+            from xpline.cli.progress import counting
+
+            with counting("checking advice") as progress:
+                findings = advise(done, progress)
+        page = None
+        if out is not None:
+            from xpline.report.run_files import write_run
+
+            page = write_run(done, findings, out)
+    if json:
+        from xpline.report.run_files import json_of
+
+        print(json_of(done, findings).decode())
+    else:
+        # What the program printed may be piped on: the summary stays out of it.
+        print(summary(done, findings, advice), file=sys.stderr if replay is None else sys.stdout)
+        if page is not None:
+            print(f"\nreport: {page}", file=sys.stderr)
+    if annotate is not None:
+        print(annotation(done, annotate))
+    if trace is not None and done.recording is None:
+        print(f"xpline: {trace}: was not recorded; see above why", file=sys.stderr)
+        sys.exit(2)
+    if done.interrupted:
+        sys.exit(INTERRUPTED)
+    sys.exit(done.exit_status)
+
+
+def _run(
+    command: list[str] | None,
+    pmem: list[Path] | None,
+    heap: bool,
+    platforms: list[Platform],
+    trace: Path | None,
+    replay: Path | None,
+    folder: str | None,
+) -> Any:
+    from xpline.run import run_program, run_recorded
+
+    on, *compare = platforms
+    if replay is not None:
+        return run_recorded(replay, on, compare)
+    return run_program(command or [], pmem or [], heap, on, compare, trace, folder)

@@ -1,0 +1,112 @@
+"""Source lines: what their instructions did and cost, together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+#: Facts that are not sums of numbers.
+_LISTS = ("time_ps", "page_slots")
+
+
+@dataclass
+class Line:
+    """A source line, or what is known of it: a function, or an address in a module.
+
+    ``facts`` are the sums over its instructions, in bytes, counts and ps; their names are those of ``run.json``.
+    """
+
+    function: str | None
+    file: str | None
+    line: int | None
+    module: str | None
+    offset: int
+    call: str | None
+    #: Functions that the line was inlined into, from the inside out: (function, file, line).
+    inlined: tuple[tuple[str | None, str | None, int | None], ...]
+    sites: list[int] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """The place, as people write it.
+
+        >>> Line("put", "/src/kv.c", 12, "/bin/kv", 0x1136, None, ()).where
+        'put (kv.c:12)'
+        >>> Line(None, None, None, "/usr/lib/libc.so.6", 0x9f, "write", ()).where
+        'write() from libc.so.6+0x9f'
+        """
+        place = self._place()
+        return f"{self.call}() from {place}" if self.call else place
+
+    def _place(self) -> str:
+        module = PurePath(self.module).name if self.module else None
+        if self.file and self.line:
+            short = f"{PurePath(self.file).name}:{self.line}"
+            return f"{self.function} ({short})" if self.function else short
+        if self.function:
+            return f"{self.function} ({module})" if module else self.function
+        return f"{module}+{self.offset:#x}" if module else f"code at {self.offset:#x}"
+
+    @property
+    def time_ns(self) -> float:
+        """Core time of the line."""
+        return sum(self.facts["time_ps"]) / 1000
+
+    @property
+    def memory_ns(self) -> float:
+        """Core time of the line that is not computing."""
+        return sum(self.facts["time_ps"][1:]) / 1000
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes that the line stored, through the caches and past them."""
+        return self.facts["store_bytes"] + self.facts["ntstore_bytes"]
+
+    @property
+    def stack(self) -> list[str]:
+        """Module, then functions from the outside in, then the line: a stack for flame graphs."""
+        names = [PurePath(self.module).name] if self.module else []
+        names += [function for function, _, _ in reversed(self.inlined) if function]
+        if self.function:
+            names.append(self.function)
+        last = f"{PurePath(self.file).name}:{self.line}" if self.file and self.line else f"{self.offset:#x}"
+        return [*names, *([f"{self.call}()"] if self.call else []), last]
+
+
+def lines_of(sites: Sequence[Mapping[str, Any]], facts: Sequence[Mapping[str, Any]]) -> list[Line]:
+    """Group sites by source line; those with the most time in memory first, then those with the most bytes to the
+    media."""
+    lines: dict[tuple[Any, ...], Line] = {}
+    for number, (site, own) in enumerate(zip(sites, facts, strict=False)):
+        line = _line(site)
+        key = (line.module, line.function, line.file, line.line, line.call, line.inlined)
+        if not (line.function or line.file):
+            key = (*key, line.offset)
+        line = lines.setdefault(key, line)
+        line.sites.append(number)
+        _add(line.facts, own)
+    active = (line for line in lines.values() if line.time_ns or line.facts["media_written_bytes"])
+    return sorted(active, key=lambda line: (-line.memory_ns, -line.facts["media_written_bytes"], line.sites))
+
+
+def _line(site: Mapping[str, Any]) -> Line:
+    frames = [(frame["function"], frame["file"], frame["line"]) for frame in site["frames"]]
+    function, file, number = frames[0] if frames else (None, None, None)
+    return Line(function, file, number, site["module"], site["offset"], site["call"], tuple(frames[1:]))
+
+
+def _add(total: dict[str, Any], own: Mapping[str, Any]) -> None:
+    for name, value in own.items():
+        if name in _LISTS:
+            total[name] = [one + other for one, other in zip(total.get(name, [0] * len(value)), value, strict=True)]
+        elif isinstance(value, list):
+            total[name] = total.get(name, []) + value
+        elif name == "lowest":
+            total[name] = min(value, total.get(name, value)) if own["highest"] else total.get(name, value)
+        elif name == "highest":
+            total[name] = max(value, total.get(name, 0))
+        else:
+            total[name] = total.get(name, 0) + value
