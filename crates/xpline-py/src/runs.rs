@@ -209,6 +209,9 @@ pub fn write_recording(path: PathBuf, about: &str, accesses: Vec<(u32, String, u
                 let next = xpline_run::Chunk {
                     thread,
                     accesses: vec![access],
+                    begin: 0,
+                    end: 0,
+                    first: false,
                     last: false,
                 };
                 if let Some(full) = chunk.replace(next) {

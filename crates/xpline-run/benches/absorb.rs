@@ -58,6 +58,9 @@ fn absorb(criterion: &mut Criterion) {
             .map(|chunk| Chunk {
                 thread: 0,
                 accesses: (chunk * 4096..(chunk + 1) * 4096).map(make).collect(),
+                begin: 0,
+                end: 0,
+                first: false,
                 last: false,
             })
             .collect();

@@ -27,6 +27,11 @@ pub struct Access {
 pub struct Chunk {
     pub thread: Thread,
     pub accesses: Vec<Access>,
+    /// When the first and the last of them happened on the host, in ns.
+    pub begin: u64,
+    pub end: u64,
+    /// It is the thread that its process began with.
+    pub first: bool,
     /// The thread ends after them.
     pub last: bool,
 }

@@ -127,7 +127,7 @@ mod tests {
         for offset in [0, 8, 4096, 70_000, 1 << 30] {
             placement.stored(FILE, offset);
         }
-        assert_eq!(placement.take_dirty(FILE, 4000, 100), [(0, 4096)]);
+        assert_eq!(placement.take_dirty(FILE, 4000, 90), [(0, 4096)]);
         assert_eq!(placement.take_dirty(FILE, 0, u64::MAX).len(), 3);
         assert_eq!(placement.take_dirty(FILE, 0, u64::MAX), []);
         placement.stored(FILE, 1 << 30);

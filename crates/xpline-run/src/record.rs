@@ -1,6 +1,7 @@
 //! Recorded streams: a file of chunks that can be run again on any platform.
 //!
-//! A line that names the format, then one zstd stream of blocks: thread, flags and number of accesses, then 24 B each. The
+//! A line that names the format, then one zstd stream of blocks: thread, flags, number of accesses, and the
+//! two times, then 24 B each. The
 //! last block has the names of the sites and what is known of the program, as JSON.
 
 use std::fs::{self, File};
@@ -71,9 +72,13 @@ impl Recorder {
 
     pub fn write(&mut self, chunk: &Chunk) -> Result<(), RecordError> {
         let Some(out) = &mut self.out else { return Ok(()) };
-        let mut block = Vec::with_capacity(12 + BYTES * chunk.accesses.len());
-        for word in [chunk.thread, u32::from(chunk.last), chunk.accesses.len() as u32] {
+        let mut block = Vec::with_capacity(28 + BYTES * chunk.accesses.len());
+        let flags = u32::from(chunk.last) | u32::from(chunk.first) << 1;
+        for word in [chunk.thread, flags, chunk.accesses.len() as u32] {
             block.extend(word.to_le_bytes());
+        }
+        for time in [chunk.begin, chunk.end] {
+            block.extend(time.to_le_bytes());
         }
         for access in &chunk.accesses {
             block.extend(access.address.to_le_bytes());
@@ -162,9 +167,12 @@ impl Recording {
             let about = serde_json::from_slice(&json).map_err(|error| self.damaged(&error.to_string()))?;
             return Ok(Err(about));
         }
-        if count > MOST_ACCESSES || flags > 1 {
+        if count > MOST_ACCESSES || flags > 3 {
             return Err(self.damaged("a block makes no sense"));
         }
+        let mut times = [0; 16];
+        self.fill(&mut times)?;
+        let [begin, end] = [0, 8].map(|at| u64::from_le_bytes(std::array::from_fn(|byte| times[at + byte])));
         let mut bytes = vec![0; count as usize * BYTES];
         self.fill(&mut bytes)?;
         let (records, _) = bytes.as_chunks::<BYTES>();
@@ -173,7 +181,10 @@ impl Recording {
         Ok(Ok(Chunk {
             thread,
             accesses,
-            last: flags == 1,
+            begin,
+            end,
+            first: flags & 2 != 0,
+            last: flags & 1 != 0,
         }))
     }
 

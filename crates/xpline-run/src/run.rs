@@ -14,8 +14,8 @@ use crate::feed::{Feed, Source};
 use crate::ledger::{DimmFacts, Ledger};
 use crate::timeline::{Bin, Timeline};
 
-/// Simulated time between two looks at what the media wrote, and who writes to which DIMM.
-const SLICE: Time = MICROSECOND;
+/// Simulated time between two looks at what the media wrote, and who writes to which DIMM: a core fills its buffers anew in less.
+const SLICE: Time = 4 * MICROSECOND;
 
 /// What came of a run on one platform.
 #[derive(Clone, Debug, Serialize)]

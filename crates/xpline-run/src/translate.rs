@@ -52,6 +52,8 @@ struct Process {
     files: HashMap<FileId, File>,
     /// Sites by program counter.
     sites: HashMap<u64, Site>,
+    /// Threads that it has had so far.
+    threads: u64,
 }
 
 struct File {
@@ -62,8 +64,12 @@ struct File {
 
 struct Running {
     number: Thread,
+    /// Its process began with it.
+    first: bool,
     /// Instructions since its last access.
     pending: u64,
+    /// When it was heard of last, on the host.
+    heard: u64,
 }
 
 impl Translator {
@@ -110,9 +116,13 @@ impl Translator {
                 self.thread(stream, thread);
             }
             Frame::ThreadEnd {
-                thread, instructions, ..
+                thread,
+                instructions,
+                time,
             } => {
-                self.thread(stream, thread).pending += instructions;
+                let running = self.thread(stream, thread);
+                running.pending += instructions;
+                running.heard = running.heard.max(time);
                 self.end_thread(stream, thread, out);
             }
             Frame::Ops(ops) => self.ops(stream, &ops, out),
@@ -151,12 +161,16 @@ impl Translator {
     fn thread(&mut self, stream: Stream, thread: ThreadId) -> &mut Running {
         let next = &mut self.next_thread;
         let threads = &mut self.totals.threads;
+        let process = self.processes.entry(stream).or_default();
         self.threads.entry((stream, thread)).or_insert_with(|| {
             *next += 1;
             *threads += 1;
+            process.threads += 1;
             Running {
                 number: *next - 1,
+                first: process.threads == 1,
                 pending: 0,
+                heard: 0,
             }
         })
     }
@@ -184,6 +198,9 @@ impl Translator {
         out.push(Chunk {
             thread: running.number,
             accesses,
+            begin: running.heard,
+            end: running.heard,
+            first: running.first,
             last: true,
         });
     }
@@ -205,7 +222,7 @@ impl Translator {
 
     fn ops(&mut self, stream: Stream, ops: &Ops, out: &mut Vec<Chunk>) {
         let running = self.thread(stream, ops.thread);
-        let (number, mut pending) = (running.number, running.pending);
+        let (number, first, mut pending) = (running.number, running.first, running.pending);
         let process = self.processes.entry(stream).or_default();
         let mut accesses = Vec::with_capacity(ops.ops.len());
         let mut region: Option<Region> = None;
@@ -257,9 +274,10 @@ impl Translator {
             };
             placed_pieces(&mut self.placement, owner, offset, u64::from(op.size.max(1)), pushed);
         }
-        let left = pending;
-        self.thread(stream, ops.thread).pending = left;
-        self.send(number, accesses, out);
+        let running = self.thread(stream, ops.thread);
+        running.pending = pending;
+        running.heard = ops.end;
+        self.send((number, first), accesses, (ops.begin, ops.end), out);
     }
 
     /// The kernel's work on a tracked file: copies past the caches in, loads out, and write-backs of what a synchronising call finds
@@ -267,7 +285,7 @@ impl Translator {
     fn call(&mut self, stream: Stream, call: &Call, out: &mut Vec<Chunk>) {
         let running = self.thread(stream, call.thread);
         running.pending += call.instructions;
-        let (number, mut pending) = (running.number, running.pending);
+        let (number, first, mut pending) = (running.number, running.first, running.pending);
         let process = self.processes.entry(stream).or_default();
         let Some(file) = process.files.get(&call.file).filter(|file| file.tracked) else {
             self.thread(stream, call.thread).pending = pending;
@@ -313,11 +331,19 @@ impl Translator {
             }
             CallKind::Allocate => {}
         }
-        self.thread(stream, call.thread).pending = pending;
-        self.send(number, accesses, out);
+        let running = self.thread(stream, call.thread);
+        running.pending = pending;
+        running.heard = call.end;
+        self.send((number, first), accesses, (call.begin, call.end), out);
     }
 
-    fn send(&mut self, thread: Thread, accesses: Vec<Access>, out: &mut Vec<Chunk>) {
+    fn send(
+        &mut self,
+        (thread, first): (Thread, bool),
+        accesses: Vec<Access>,
+        (begin, end): (u64, u64),
+        out: &mut Vec<Chunk>,
+    ) {
         if accesses.is_empty() {
             return;
         }
@@ -329,6 +355,9 @@ impl Translator {
         out.push(Chunk {
             thread,
             accesses,
+            begin,
+            end,
+            first,
             last: false,
         });
     }

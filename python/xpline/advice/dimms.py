@@ -38,7 +38,7 @@ def crowded_dimm(run: Run) -> Iterator[Candidate]:
         return
     yield Candidate(
         sorted(run.lines, key=lambda line: -line.stored_bytes)[:1],
-        f"{mean:.1f} threads wrote to the same DIMM in the same microsecond, on average; {cores} cores were busy "
+        f"{mean:.1f} threads wrote to the same DIMM within the same 4 µs, on average; {cores} cores were busy "
         "in all",
         f"let fewer threads write at a time ({fewer} here), or give each thread DIMMs of its own by laying its "
         "data out in units "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from pathlib import PurePath
 
-from xpline.advice.rule import Candidate, Rule, Trial, size
+from xpline.advice.rule import Candidate, Rule, Trial, count, size
 from xpline.advice.stores import LEAST_EVICTED, sites, writers_of
 from xpline.run.lines import Line
 from xpline.run.outcome import Run
@@ -43,8 +43,8 @@ def double_flush(run: Run) -> Iterator[Candidate]:
     yield from _needless(
         run,
         "double_flushes",
-        lambda line, count: (
-            f"{count:,} of {line.facts['flushes']:,} flushes were of lines flushed before and not written since"
+        lambda line, number: (
+            f"{number:,} of {line.facts['flushes']:,} flushes were of lines flushed before and not written since"
         ),
         "flush each line once after its last store: gather the ranges that are to be persistent and flush them "
         "together",
@@ -56,8 +56,8 @@ def clean_flush(run: Run) -> Iterator[Candidate]:
     yield from _needless(
         run,
         "clean_flushes",
-        lambda line, count: (
-            f"{count:,} of {line.facts['flushes']:,} flushes were of lines that nobody had stored to, or only past "
+        lambda line, number: (
+            f"{number:,} of {line.facts['flushes']:,} flushes were of lines that nobody had stored to, or only past "
             "the caches"
         ),
         "flush only what was stored: nothing after ntstores, and not the whole object where a field changed",
@@ -66,20 +66,20 @@ def clean_flush(run: Run) -> Iterator[Candidate]:
 
 def _needless(run: Run, fact: str, evidence: Callable[[Line, int], str], change: str) -> Iterator[Candidate]:
     for line in run.lines:
-        count = line.facts[fact]
-        if not line.call and count >= LEAST and count >= LEAST_SHARE * line.facts["flushes"]:
+        number = line.facts[fact]
+        if not line.call and number >= LEAST and number >= LEAST_SHARE * line.facts["flushes"]:
             trial = Trial({"kind": "drop-needless-flushes", "flushes": line.sites})
-            yield Candidate([line], evidence(line, count), change, trial, 0, line.memory_ns)
+            yield Candidate([line], evidence(line, number), change, trial, 0, line.memory_ns)
 
 
 def empty_fence(run: Run) -> Iterator[Candidate]:
     """An sfence has nothing to order."""
     for line in run.lines:
-        count = line.facts["empty_fences"]
-        if not run.heap and not line.call and count >= LEAST and count >= LEAST_SHARE * line.facts["fences"]:
+        number = line.facts["empty_fences"]
+        if not run.heap and not line.call and number >= LEAST and number >= LEAST_SHARE * line.facts["fences"]:
             yield Candidate(
                 [line],
-                f"{count:,} of {line.facts['fences']:,} fences came with nothing of tracked memory flushed or "
+                f"{number:,} of {line.facts['fences']:,} fences came with nothing of tracked memory flushed or "
                 "written past the "
                 "caches since the fence before",
                 "leave the fence out, unless it orders something that was not traced; plain stores are ordered "
@@ -99,9 +99,9 @@ def missing_persist(run: Run) -> Iterator[Candidate]:
         if line.module and any(fnmatch(PurePath(line.module).name, known) for known in KEEPS_VOLATILE_STATE):
             continue
         left: dict[str | None, int] = {}
-        for page, count in line.facts["unflushed"]:
+        for page, lines in line.facts["unflushed"]:
             if (file := run.file_of(page)) in persisted:
-                left[file] = left.get(file, 0) + count
+                left[file] = left.get(file, 0) + lines
         if not left or 64 * sum(left.values()) >= LEAST_EVICTED:
             continue  # none, or so much that it is the caches' business
         names = ", ".join(sorted(file or "tracked memory" for file in left))
@@ -109,7 +109,7 @@ def missing_persist(run: Run) -> Iterator[Candidate]:
         also = "" if not flushed else "; other stores of the line did reach the media"
         yield Candidate(
             [line],
-            f"{sum(left.values()):,} lines of 64 B in {names} were stored here and not flushed by the end{also}: "
+            f"{count(sum(left.values()), 'line')} of 64 B in {names} were stored here and not flushed by the end{also}: "
             "a power failure "
             "loses them",
             "flush the stores (clwb or pmem_flush) and fence before whatever says that they are there; if the "

@@ -107,6 +107,15 @@ class Finding:
         }
 
 
+def count(number: int, what: str) -> str:
+    """How many of what.
+
+    >>> count(1, "line"), count(2000, "line")
+    ('1 line', '2,000 lines')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def size(count: float) -> str:
     """Bytes as people write them.
 

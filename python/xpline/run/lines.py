@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+#: Where compilers keep the functions that stand for instructions: whoever uses them is the line.
+_INTRINSICS = ("/usr/lib/gcc/", "/usr/lib/llvm", "/usr/include/")
+
 #: Facts that are not sums of numbers.
 _LISTS = ("time_ps", "page_slots")
 
@@ -35,6 +38,8 @@ class Line:
 
         >>> Line("put", "/src/kv.c", 12, "/bin/kv", 0x1136, None, ()).where
         'put (kv.c:12)'
+        >>> Line("copy", "/src/copy.h", 3, "/bin/kv", 0x1136, None, (("put", "/src/kv.c", 12),)).where
+        'copy (copy.h:3) in put (kv.c:12)'
         >>> Line(None, None, None, "/usr/lib/libc.so.6", 0x9f, "write", ()).where
         'write() from libc.so.6+0x9f'
         """
@@ -44,8 +49,8 @@ class Line:
     def _place(self) -> str:
         module = PurePath(self.module).name if self.module else None
         if self.file and self.line:
-            short = f"{PurePath(self.file).name}:{self.line}"
-            return f"{self.function} ({short})" if self.function else short
+            frames = [(self.function, self.file, self.line), *self.inlined[:1]]
+            return " in ".join(_short(*frame) for frame in frames)
         if self.function:
             return f"{self.function} ({module})" if module else self.function
         return f"{module}+{self.offset:#x}" if module else f"code at {self.offset:#x}"
@@ -76,6 +81,13 @@ class Line:
         return [*names, *([f"{self.call}()"] if self.call else []), last]
 
 
+def _short(function: str | None, file: str | None, line: int | None) -> str:
+    place = f"{PurePath(file).name}:{line}" if file and line else None
+    if function and place:
+        return f"{function} ({place})"
+    return function or place or "?"
+
+
 def lines_of(sites: Sequence[Mapping[str, Any]], facts: Sequence[Mapping[str, Any]]) -> list[Line]:
     """Group sites by source line; those with the most time in memory first, then those with the most bytes to the
     media."""
@@ -94,6 +106,8 @@ def lines_of(sites: Sequence[Mapping[str, Any]], facts: Sequence[Mapping[str, An
 
 def _line(site: Mapping[str, Any]) -> Line:
     frames = [(frame["function"], frame["file"], frame["line"]) for frame in site["frames"]]
+    while len(frames) > 1 and (frames[0][1] or "").startswith(_INTRINSICS):
+        frames.pop(0)
     function, file, number = frames[0] if frames else (None, None, None)
     return Line(function, file, number, site["module"], site["offset"], site["call"], tuple(frames[1:]))
 

@@ -1,0 +1,19 @@
+/* Eight threads write the first 256 B of each of their pages. */
+#include "pmem.h"
+
+#define THREADS 8
+#define PAGES 1024
+static char *memory;
+
+static void *work(void *number) {
+    char *mine = memory + (size_t)number * PAGES * 4 * KIB;
+    for (size_t page = 0; page < PAGES; page++)
+        store_past(mine + page * 4 * KIB, XPLINE, page);
+    fence();
+    return NULL;
+}
+
+int main(int count, char **words) {
+    memory = map_file(words[count - 1], THREADS * PAGES * 4 * KIB);
+    run_threads(THREADS, work);
+}

@@ -1,0 +1,8 @@
+/* A table larger than the caches is filled, and its lines are left to the caches. */
+#include "pmem.h"
+
+int main(int count, char **words) {
+    char *memory = map_file(words[count - 1], 64 * MIB);
+    for (size_t at = 0; at < 64 * MIB; at += LINE)
+        store(memory + at, LINE, at);
+}

@@ -1,0 +1,14 @@
+/* Two fields of one line are made persistent each by itself, though nobody needs the first before the second. */
+#include "pmem.h"
+
+int main(int count, char **words) {
+    char *memory = map_file(words[count - 1], 4 * MIB);
+    for (size_t at = 0; at < 1 * MIB; at += LINE) {
+        store(memory + at, 32, at);
+        store(memory + at + 32, 32, at + 1);
+        flush_line(memory + at);
+        fence();
+        flush_line(memory + at + 32);
+        fence();
+    }
+}

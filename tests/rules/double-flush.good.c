@@ -1,0 +1,12 @@
+/* Both fields are flushed once. */
+#include "pmem.h"
+
+int main(int count, char **words) {
+    char *memory = map_file(words[count - 1], 4 * MIB);
+    for (size_t at = 0; at < 1 * MIB; at += LINE) {
+        store(memory + at, 32, at);
+        store(memory + at + 32, 32, at + 1);
+        flush_line(memory + at);
+        fence();
+    }
+}

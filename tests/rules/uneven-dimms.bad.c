@@ -1,0 +1,19 @@
+/* Four threads write pages of 4 KiB, 24 KiB apart: a whole stripe of six DIMMs, so all on one. */
+#include "pmem.h"
+
+#define THREADS 4
+#define PAGES 512
+static char *memory;
+
+static void *work(void *number) {
+    for (size_t page = (size_t)number; page < PAGES; page += THREADS) {
+        store_past(memory + page * 24 * KIB, 4 * KIB, page);
+        fence();
+    }
+    return NULL;
+}
+
+int main(int count, char **words) {
+    memory = map_file(words[count - 1], PAGES * 24 * KIB);
+    run_threads(THREADS, work);
+}
