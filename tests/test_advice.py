@@ -146,7 +146,8 @@ CASES = {
                             lambda: past(range(0, 2 * MIB, 4 * KIB), 4 * KIB)),
     "small-ntstores": ("optane", small_ntstores, small_stores),
     "cache-eviction": ("optane", lambda: store(0, 48 * MIB), lambda: records(range(0, 40 * MIB, 256), 256)),
-    "clflush": ("optane", lambda: records(range(0, MIB, 256), 256, "clflush"), lambda: records(range(0, MIB, 256), 256)),
+    "clflush": ("optane", lambda: records(range(0, 768 * KIB, 192), 192, "clflush"),
+                lambda: records(range(0, 768 * KIB, 192), 192)),
     "double-flush": ("optane", twice, lambda: records(range(0, MIB, 64), 64)),
     "clean-flush": ("optane", lambda: changed_lines(256), lambda: changed_lines(64)),
     "empty-fence": ("optane", fenced_before, lambda: records(range(0, MIB, 64), 64)),
@@ -190,7 +191,7 @@ def test_every_rule_says_where_it_comes_from() -> None:
 
 
 def test_a_recording_runs_the_same_again_and_on_other_platforms(tmp_path: Path) -> None:
-    path = write(tmp_path / "log", records(range(0, 256 * KIB, 64), 64))
+    path = write(tmp_path / "log", ((0, "load", place, 8, 4, LOAD) for place in random_places(20_000, 32 * MIB)))
     first, second = run_recorded(path), run_recorded(path, "optane", ["dram"])
     assert first.main.data == second.main.data
     assert second.ratios()["dram"] > 1.1

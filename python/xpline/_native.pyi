@@ -81,3 +81,26 @@ class Host:
     @staticmethod
     def counters_absence() -> str | None:
         """Why cache misses cannot be counted; None where they can."""
+
+def run_program(
+    platforms: Sequence[Platform],
+    request: str,
+    on_progress: Callable[[int], object] | None = None,
+    forward_interrupt: bool = True,
+) -> tuple[str, bool]:
+    """Run a program (a JSON object) under the tracer; what came of it (a JSON object), and whether Ctrl-C was pressed."""
+
+def run_recorded(
+    platform: Platform,
+    path: str,
+    change: str | None = None,
+    cores: int | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> str | None:
+    """Run a recording, with a change made to it (a JSON object); what came of it (a JSON object), None if it is empty."""
+
+def recorded_about(path: str) -> str:
+    """What a recording is of (a JSON object)."""
+
+def write_recording(path: str, about: str, accesses: Sequence[tuple[int, str, int, int, int, int]]) -> None:
+    """Write a recording of accesses: thread, kind, address, bytes, instructions before it, site."""

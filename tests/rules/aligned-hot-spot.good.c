@@ -6,6 +6,7 @@
 static char *memory;
 
 static void *work(void *number) {
+    start_together();
     char *mine = memory + (size_t)number * PAGES * 4 * KIB;
     for (size_t page = 0; page < PAGES; page++)
         store_past(mine + page * 4 * KIB + page * 7 % 16 * XPLINE, XPLINE, page);

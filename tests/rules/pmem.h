@@ -65,9 +65,15 @@ static inline void flush_range(const char *from, size_t bytes) {
         flush_line(from + at);
 }
 
+static pthread_barrier_t all_there;
+
+/* Wait until all threads are there. */
+static inline void start_together(void) { pthread_barrier_wait(&all_there); }
+
 /* Run so many threads to their ends. */
 static inline void run_threads(int count, void *(*work)(void *)) {
     pthread_t threads[64];
+    pthread_barrier_init(&all_there, NULL, (unsigned)count);
     for (long number = 0; number < count; number++)
         pthread_create(&threads[number], NULL, work, (void *)number);
     for (int number = 0; number < count; number++)

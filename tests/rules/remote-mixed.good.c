@@ -6,6 +6,7 @@
 static char *memory;
 
 static void *work(void *number) {
+    start_together();
     char *mine = memory + (size_t)number * SHARE;
     volatile uint64_t sum = 0;
     for (size_t at = 0; at < SHARE; at += LINE)

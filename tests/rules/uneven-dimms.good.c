@@ -6,6 +6,7 @@
 static char *memory;
 
 static void *work(void *number) {
+    start_together();
     for (size_t page = (size_t)number; page < PAGES; page += THREADS) {
         store_past(memory + page * 4 * KIB, 4 * KIB, page);
         fence();

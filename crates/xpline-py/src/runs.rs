@@ -185,7 +185,7 @@ fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain data")
 }
 
-/// Tests of rules write op streams: a recording of (thread, kind, address, size, instructions, site).
+/// Write a recording of accesses: thread, kind, address, bytes, instructions before it, site.
 #[pyfunction]
 pub fn write_recording(path: PathBuf, about: &str, accesses: Vec<(u32, String, u64, u32, u32, u32)>) -> PyResult<()> {
     let about = serde_json::from_str(about).map_err(bad_input)?;

@@ -61,7 +61,7 @@ struct Remembered {
 }
 
 /// Where a packed log begins: beyond what placement reaches soon.
-const LOG: u64 = 96 << 30;
+const LOG: u64 = 64 << 30;
 
 impl<S: Source> Changed<S> {
     pub fn new(source: S, change: Change, platform: &Platform) -> Self {

@@ -232,32 +232,30 @@ impl<S: Source> CoreStream<S> {
 
     /// The next batch of accesses, or an op that lets time pass; `None` at the end.
     fn ask(&mut self) -> Option<Op> {
-        loop {
-            let next = self.feed.borrow_mut().next(self.core);
-            match next {
-                Next::Accesses(thread, batch) => {
-                    self.thread = thread;
-                    self.batch = batch;
-                    self.next = 0;
-                    self.wait = IDLE.0;
-                    return None;
-                }
-                Next::Wait => {
-                    let wait = self.wait;
-                    self.wait = (2 * wait).min(IDLE.1);
-                    self.idle += wait;
-                    return Some(Op::compute_for(1, wait));
-                }
-                Next::End => {
-                    let ledger = Rc::clone(&self.ledger);
-                    let mut ledger = ledger.borrow_mut();
-                    self.drain(&mut ledger);
-                    self.end_runs(&mut ledger);
-                    self.ready.push_back((Op::new(OpKind::Mfence, 0, 0), self.current));
-                    self.ready.push_back((Op::new(OpKind::Stamp, 0, 0), self.current));
-                    self.stage = Stage::Fenced;
-                    return None;
-                }
+        let next = self.feed.borrow_mut().next(self.core);
+        match next {
+            Next::Accesses(thread, batch) => {
+                self.thread = thread;
+                self.batch = batch;
+                self.next = 0;
+                self.wait = IDLE.0;
+                None
+            }
+            Next::Wait => {
+                let wait = self.wait;
+                self.wait = (2 * wait).min(IDLE.1);
+                self.idle += wait;
+                Some(Op::compute_for(1, wait))
+            }
+            Next::End => {
+                let ledger = Rc::clone(&self.ledger);
+                let mut ledger = ledger.borrow_mut();
+                self.drain(&mut ledger);
+                self.end_runs(&mut ledger);
+                self.ready.push_back((Op::new(OpKind::Mfence, 0, 0), self.current));
+                self.ready.push_back((Op::new(OpKind::Stamp, 0, 0), self.current));
+                self.stage = Stage::Fenced;
+                None
             }
         }
     }

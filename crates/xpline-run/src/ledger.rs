@@ -31,6 +31,7 @@ pub struct Ledger {
     /// Who flushed lines of whom.
     writers: BTreeMap<(Site, Site), u64>,
     stored_lines: u32,
+    /// There and back, without waiting.
     link: Time,
     /// The least latency of what came from where, beyond the link.
     least: [Time; 3],
@@ -52,6 +53,8 @@ pub struct DimmFacts {
 
 impl Ledger {
     pub fn new(platform: &Platform) -> Self {
+        let is_remote = platform.nodes.cpu != platform.nodes.memory;
+        let sockets = if is_remote { 2 * platform.link.latency } else { 0 };
         Self {
             sites: Vec::new(),
             time_ps: [0; CAUSES.len()],
@@ -60,7 +63,7 @@ impl Ledger {
             shadow: Shadow::default(),
             writers: BTreeMap::new(),
             stored_lines: 0,
-            link: platform.mesh.request + platform.mesh.response,
+            link: platform.mesh.request + platform.mesh.response + sockets,
             least: [Time::MAX; 3],
             told: matches!(platform.memory, Memory::Optane(_)),
             line_bytes: platform.media_line_bytes(),

@@ -396,7 +396,7 @@ impl Process {
             });
         }
         // Other memory is placed by its address, page by page.
-        everything.then(|| Region {
+        everything.then_some(Region {
             address: address & !4095,
             size: 4096,
             offset: address & !4095,

@@ -7,11 +7,10 @@ made, and what gains nothing is not reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from xpline.advice import dimms, flushes, stores
 from xpline.advice.rule import Candidate, Finding, Gain, Rule, Trial
-from xpline.platform import Platform
 from xpline.run.outcome import Outcome, Run
 from xpline.run.recorded import rerun
 
@@ -36,7 +35,7 @@ def advise(run: Run, progress: Callable[[int, int], object] = lambda done, total
     findings = []
     for done, (rule, candidate) in enumerate(candidates):
         progress(done, len(candidates))
-        gain = _gain(run, base, candidate.trial)
+        gain = _gain(run, base, candidate.trials)
         if rule.correctness or gain is None or _pays(rule, gain, base):
             findings.append(Finding(rule, candidate, gain, _notes(run, rule, gain)))
     progress(len(candidates), len(candidates))
@@ -52,27 +51,26 @@ def _base(run: Run, candidates: list[tuple[Rule, Candidate]]) -> Outcome | None:
     """What changes are compared with: the recorded streams as they are."""
     if run.recording is None:
         return None
-    if run.cut and any(candidate.trial for _, candidate in candidates):
+    if run.cut and any(candidate.trials for _, candidate in candidates):
         return rerun(run)
     return run.main
 
 
-def _gain(run: Run, base: Outcome | None, trial: Trial | None) -> Gain | None:
-    if base is None or trial is None:
-        return None
-    platform = None
-    if trial.platform is not None:
-        platform = Platform(trial.platform)
-    after = rerun(run, trial.change, trial.cores, platform)
-    if after is None or not after.time_ns:
-        return None
-    return Gain(base.time_ns / after.time_ns, base.media_bytes - after.media_bytes)
+def _gain(run: Run, base: Outcome | None, trials: Sequence[Trial]) -> Gain | None:
+    """The best that the trials come to."""
+    gains = []
+    for trial in trials if base else ():
+        after = rerun(run, trial.change, trial.cores, trial.platform)
+        if base and after and after.time_ns:
+            speedup, saved = base.time_ns / after.time_ns, base.media_bytes - after.media_bytes
+            gains.append(Gain(speedup, trial.name, saved))
+    return max(gains, key=lambda gain: gain.speedup, default=None)
 
 
 def _pays(rule: Rule, gain: Gain, base: Outcome | None) -> bool:
     if gain.speedup >= rule.least_speedup:
         return True
-    saved = base is not None and base.media_bytes and gain.media_bytes / base.media_bytes
+    saved = gain.media_bytes / base.media_bytes if base and base.media_bytes else 0.0
     return gain.speedup >= 0.98 and saved >= rule.least_saved
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xpline.advice.rule import Candidate, Rule, Trial, size
+from xpline.platform import Platform
 from xpline.run.outcome import Run
 
 #: Threads that write to one DIMM at a time beyond which it gets worse: FAST'20, sections 3.4 and 5.3, four at the most.
@@ -38,12 +39,11 @@ def crowded_dimm(run: Run) -> Iterator[Candidate]:
         return
     yield Candidate(
         sorted(run.lines, key=lambda line: -line.stored_bytes)[:1],
-        f"{mean:.1f} threads wrote to the same DIMM within the same 4 µs, on average; {cores} cores were busy "
-        "in all",
+        f"{mean:.1f} threads wrote to the same DIMM within the same 4 µs, on average; {cores} cores were busy in all",
         f"let fewer threads write at a time ({fewer} here), or give each thread DIMMs of its own by laying its "
         "data out in units "
         "of the interleaving size",
-        Trial(cores=fewer),
+        [Trial(cores=fewer)],
         run.main.counters["media_written_bytes"],
         run.main.memory_ns,
     )
@@ -62,7 +62,7 @@ def uneven_dimms(run: Run) -> Iterator[Candidate]:
         "place what is used at the same time on other DIMMs: avoid strides that are a multiple of the stripe (24 "
         "KiB on six DIMMs), "
         "stagger records by 4 KiB",
-        Trial({"kind": "spread-dimms"}),
+        [Trial({"kind": "spread-dimms"})],
         run.main.media_bytes,
         run.main.memory_ns,
     )
@@ -83,7 +83,7 @@ def aligned_hot_spot(run: Run) -> Iterator[Candidate]:
             f"{hottest / sum(slots):.0%} of {sum(slots):,} writes went to the same 256 B of their 4 KiB page, on "
             f"{line.facts['lines_touched']:,} XPLines: strides of 4 KiB keep few banks of the media busy",
             "stagger what is written: add a multiple of 256 B to its place that differs from page to page",
-            Trial({"kind": "colour-pages"}),
+            [Trial({"kind": "colour-pages"})],
             line.facts["media_written_bytes"],
             line.memory_ns,
         )
@@ -104,7 +104,7 @@ def remote_mixed(run: Run) -> Iterator[Candidate]:
         f"{run.main.data['cores']} cores",
         "run the threads on the socket that has the memory, or copy to local memory, change it there and write "
         "it back at once",
-        Trial(platform=local),
+        [Trial(platform=local, name="memory of the same socket")],
         run.main.media_bytes,
         run.main.memory_ns,
     )
@@ -116,10 +116,11 @@ def _balance(run: Run) -> tuple[float, float]:
     return (max(traffic), sum(traffic) / len(traffic)) if len(traffic) > 1 else (0.0, 1.0)
 
 
-def _local(run: Run) -> str | None:
-    """The platform with the same memory on the same socket, where that of the run is remote."""
-    name, remote, rest = run.main.platform.name.partition("-remote")
-    return name + rest if remote else None
+def _local(run: Run) -> Platform | None:
+    """The same platform with its memory on the socket of the cores, where the run's is not."""
+    platform = run.main.platform
+    cpu, memory = (platform[key].value for key in ("nodes.cpu", "nodes.memory"))
+    return platform.changed({"nodes.memory": cpu}) if cpu != memory else None
 
 
 RULES = (

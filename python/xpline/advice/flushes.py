@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 from pathlib import PurePath
 
 from xpline.advice.rule import Candidate, Rule, Trial, count, size
-from xpline.advice.stores import LEAST_EVICTED, sites, writers_of
+from xpline.advice.stores import LEAST_EVICTED, sites, sooner, writers_of
 from xpline.run.lines import Line
 from xpline.run.outcome import Run
 
@@ -32,7 +32,7 @@ def clflush(run: Run) -> Iterator[Candidate]:
                 [line],
                 f"{facts['clflushes']:,} lines were flushed with clflush, each of which waits for the one before",
                 "use clwb (or clflushopt), ordered by one sfence after the last of them",
-                Trial({"kind": "clwb", "flushes": line.sites}),
+                [Trial({"kind": "clwb", "flushes": line.sites})],
                 0,
                 line.memory_ns,
             )
@@ -69,7 +69,7 @@ def _needless(run: Run, fact: str, evidence: Callable[[Line, int], str], change:
         number = line.facts[fact]
         if not line.call and number >= LEAST and number >= LEAST_SHARE * line.facts["flushes"]:
             trial = Trial({"kind": "drop-needless-flushes", "flushes": line.sites})
-            yield Candidate([line], evidence(line, number), change, trial, 0, line.memory_ns)
+            yield Candidate([line], evidence(line, number), change, [trial], 0, line.memory_ns)
 
 
 def empty_fence(run: Run) -> Iterator[Candidate]:
@@ -84,7 +84,7 @@ def empty_fence(run: Run) -> Iterator[Candidate]:
                 "caches since the fence before",
                 "leave the fence out, unless it orders something that was not traced; plain stores are ordered "
                 "without it",
-                Trial({"kind": "drop-empty-fences", "fences": line.sites}),
+                [Trial({"kind": "drop-empty-fences", "fences": line.sites})],
                 0,
                 line.memory_ns,
             )
@@ -109,13 +109,14 @@ def missing_persist(run: Run) -> Iterator[Candidate]:
         also = "" if not flushed else "; other stores of the line did reach the media"
         yield Candidate(
             [line],
-            f"{count(sum(left.values()), 'line')} of 64 B in {names} were stored here and not flushed by the end{also}: "
+            f"{count(sum(left.values()), 'line')} of 64 B in {names} were stored here and not flushed by the "
+            f"end{also}: "
             "a power failure "
             "loses them",
             "flush the stores (clwb or pmem_flush) and fence before whatever says that they are there; if the "
             "data need not "
             "survive, keep them in DRAM",
-            None,
+            [],
             line.facts["media_written_bytes"],
             line.memory_ns,
         )
@@ -133,8 +134,9 @@ def late_flush(run: Run) -> Iterator[Candidate]:
             f"{size(64 * facts['late_lines'])} were flushed after more than 8 MiB of other stores: the caches "
             "had begun to give "
             "them up by themselves",
-            "flush during the write: after each line, or each few hundred bytes, not after the whole",
-            Trial({"kind": "flush-soon", "stores": sites(writers), "flushes": line.sites}),
+            "write past the caches (movnti, movntdq), or flush during the write: each few hundred bytes, not "
+            "after the whole",
+            sooner(sites(writers), line.sites),
             sum(writer.facts["media_written_bytes"] for writer in writers),
             line.memory_ns + sum(writer.memory_ns for writer in writers),
         )

@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from xpline.platform import Platform
 from xpline.run.lines import Line
 from xpline.run.outcome import Run
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A change to try on the recorded op streams: to the streams, or to the cores they run on, or to the platform."""
+    """A change to try on the recorded op streams: to the streams, or to the cores they run on, or to the platform.
+
+    ``name`` says what was done, where a candidate has several to choose from.
+    """
 
     change: Mapping[str, Any] | None = None
     cores: int | None = None
-    platform: str | None = None
+    platform: Platform | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,8 @@ class Candidate:
     evidence: str
     #: What to change.
     change: str
-    trial: Trial | None
+    #: Ways to make the change, of which the one that gains most counts; none where it is not about speed.
+    trials: Sequence[Trial]
     #: Bytes of media traffic and core time that the lines cost.
     media_bytes: int
     time_ns: float
@@ -41,6 +47,8 @@ class Gain:
 
     #: Time before over time after.
     speedup: float
+    #: What was done, where there was a choice.
+    by: str | None
     #: Bytes of media traffic saved; negative where it costs more.
     media_bytes: int
 
@@ -49,8 +57,9 @@ class Gain:
 class Rule:
     """A rule of the device, and how to see that a program breaks it.
 
-    ``find`` yields candidates. One is reported if its trial gains at least ``least_speedup`` in time, or saves at least
-    ``least_saved`` of all media traffic; a rule about correctness has no trial and is always reported.
+    ``find`` yields candidates. One is reported if one of its trials gains at least ``least_speedup`` in time, or
+    saves at least
+    ``least_saved`` of all media traffic; a rule about correctness has no trials and is always reported.
     """
 
     name: str
@@ -82,6 +91,18 @@ class Finding:
         return self.candidate.lines[0] if self.candidate.lines else None
 
     @property
+    def told(self) -> str:
+        """The gain, as people write it; empty where there is none."""
+        if self.gain is None:
+            return ""
+        saved = self.gain.media_bytes
+        traffic = (
+            f"{size(abs(saved))} of media traffic {'saved' if saved > 0 else 'more'}" if abs(saved) >= 4096 else ""
+        )
+        parts = [f"{self.gain.speedup:.2f} times as fast", traffic, f"by: {self.gain.by}" if self.gain.by else ""]
+        return ", ".join(filter(None, parts))
+
+    @property
     def where(self) -> str:
         """That line, as people write it."""
         return self.line.where if self.line else "the whole run"
@@ -102,6 +123,7 @@ class Finding:
             "cost_media_bytes": self.candidate.media_bytes,
             "cost_time_ns": self.candidate.time_ns,
             "speedup": self.gain and self.gain.speedup,
+            "gained_by": self.gain and self.gain.by,
             "saved_media_bytes": self.gain and self.gain.media_bytes,
             "source": self.rule.source,
         }

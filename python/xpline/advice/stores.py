@@ -53,7 +53,7 @@ def small_random_stores(run: Run) -> Iterator[Candidate]:
             "a log, or keep "
             f"the fields of a record that change together side by side), or keep what is written again within "
             f"{BUFFERED} XPLines ({size(BUFFERED * line_bytes)}) a DIMM",
-            Trial({"kind": "pack", "stores": line.sites}),
+            [Trial({"kind": "pack", "stores": line.sites})],
             own,
             line.memory_ns,
         )
@@ -77,7 +77,7 @@ def large_cached_writes(run: Run) -> Iterator[Candidate]:
             "written over",
             "write ranges of 512 B and more past the caches: movnti or movntdq and a fence, or pmem_memcpy with "
             "PMEM_F_MEM_NONTEMPORAL; then no flush is needed",
-            Trial({"kind": "nt-stores", "stores": sites(writers), "flushes": line.sites}),
+            [Trial({"kind": "nt-stores", "stores": sites(writers), "flushes": line.sites})],
             facts["media_read_bytes"] + sum(writer.facts["media_written_bytes"] for writer in writers),
             line.memory_ns + sum(writer.memory_ns for writer in writers),
         )
@@ -95,7 +95,7 @@ def small_ntstores(run: Run) -> Iterator[Candidate]:
             f"{facts['ntstore_bytes'] / facts['nt_runs']:.0f} B on average, and a fence waits for each",
             "write less than 256 B with plain stores and one clwb a line, above all where the line was read just "
             "before",
-            Trial({"kind": "cached-stores", "stores": line.sites}),
+            [Trial({"kind": "cached-stores", "stores": line.sites})],
             facts["media_written_bytes"],
             line.memory_ns,
         )
@@ -115,10 +115,19 @@ def cache_eviction(run: Run) -> Iterator[Candidate]:
             f"and the media wrote {size(own)} for them",
             "flush each line (clwb) once it is written, or write past the caches: lines of an XPLine then leave "
             "together",
-            Trial({"kind": "flush-soon", "stores": line.sites, "flushes": []}),
+            sooner(line.sites, []),
             own,
             line.memory_ns,
         )
+
+
+def sooner(stores: list[int], flushes: list[int]) -> list[Trial]:
+    """What stands in for stores that reach memory when the caches please: a flush of each line, or ntstores."""
+    changed = {"stores": stores, "flushes": flushes}
+    return [
+        Trial({"kind": "flush-soon", **changed}, name="a clwb after each line"),
+        Trial({"kind": "nt-stores", **changed}, name="writing past the caches"),
+    ]
 
 
 def flushed_late(run: Run, line: Line) -> bool:

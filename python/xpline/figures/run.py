@@ -75,12 +75,13 @@ def _causes(run: Run) -> Figure:
         for number, (cause, time) in enumerate(outcome.causes_ns.items())
     ]
     data = pl.DataFrame(rows, schema=COLUMNS, orient="row")
+    names = [outcome.platform.name for outcome in run.outcomes]
     colours = alt.Scale(domain=list(CAUSE_COLOURS), range=list(CAUSE_COLOURS.values()))
     chart = (
         alt.Chart(data)
         .mark_bar(size=26)
         .encode(
-            y=alt.Y("panel:N", title=None, sort=[outcome.platform.name for outcome in run.outcomes], axis=alt.Axis(ticks=False)),
+            y=alt.Y("panel:N", title=None, sort=names, axis=alt.Axis(ticks=False)),
             x=alt.X("y:Q", stack="zero", axis=alt.Axis(title="core time, all threads together (ms)")),
             color=alt.Color("series:N", scale=colours, sort=list(CAUSE_COLOURS),
                             legend=alt.Legend(title=None, orient="bottom", symbolType="square")),

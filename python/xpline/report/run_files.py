@@ -129,10 +129,7 @@ def sarif_of(findings: Sequence[Finding]) -> bytes:
 
 
 def _sentence(finding: Finding) -> str:
-    gain = finding.gain
-    checked = (
-        f" Checked: {gain.speedup:.2f} times as fast, {size(gain.media_bytes)} of media traffic saved." if gain else ""
-    )
+    checked = f" Checked: {finding.told}." if finding.told else ""
     return f"{finding.rule.title}: {finding.candidate.evidence}. Change: {finding.candidate.change}.{checked}"
 
 

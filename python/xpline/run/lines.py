@@ -51,6 +51,8 @@ class Line:
         if self.file and self.line:
             frames = [(self.function, self.file, self.line), *self.inlined[:1]]
             return " in ".join(_short(*frame) for frame in frames)
+        if not module and not self.offset:
+            return "after its last access"
         if self.function:
             return f"{self.function} ({module})" if module else self.function
         return f"{module}+{self.offset:#x}" if module else f"code at {self.offset:#x}"

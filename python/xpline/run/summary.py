@@ -107,13 +107,11 @@ def _advice(findings: Sequence[Finding], advised: bool) -> list[str]:
         return ["no rule is broken"]
     lines = []
     for finding in findings:
-        gain = finding.gain
-        told = f"{gain.speedup:.2f} times as fast, {size(gain.media_bytes)} of media traffic saved" if gain else ""
         lines += [
             f"{finding.rule.name}: {finding.where}",
             f"  {finding.candidate.evidence}",
             f"  change: {finding.candidate.change}",
-            *([f"  checked: {told}"] if told else []),
+            *([f"  checked: {finding.told}"] if finding.told else []),
             *(f"  {note}" for note in finding.notes),
         ]
     return lines
