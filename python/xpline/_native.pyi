@@ -88,7 +88,7 @@ def run_program(
     on_progress: Callable[[int], object] | None = None,
     forward_interrupt: bool = True,
 ) -> tuple[str, bool]:
-    """Run a program (a JSON object) under the tracer; what came of it (a JSON object), and whether Ctrl-C was pressed."""
+    """Run a program (a JSON object) under the tracer: what came of it (JSON), whether Ctrl-C was pressed."""
 
 def run_recorded(
     platform: Platform,
@@ -97,7 +97,7 @@ def run_recorded(
     cores: int | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> str | None:
-    """Run a recording, with a change made to it (a JSON object); what came of it (a JSON object), None if it is empty."""
+    """Run a recording, with a change made to it (a JSON object); what came of it (JSON), None if it is empty."""
 
 def recorded_about(path: str) -> str:
     """What a recording is of (a JSON object)."""

@@ -1,8 +1,8 @@
-/* Eight threads write the first 256 B of each of their pages. */
+/* Four threads write the first 256 B of each of their pages. */
 #include "pmem.h"
 
-#define THREADS 8
-#define PAGES 1024
+#define THREADS 4
+#define PAGES 2048
 static char *memory;
 
 static void *work(void *number) {

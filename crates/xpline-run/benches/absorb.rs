@@ -9,6 +9,8 @@ use xpline_run::{Access, Chunk, run};
 
 const ACCESSES: u64 = 1 << 20;
 
+type Make = fn(u64) -> Access;
+
 fn access(kind: OpKind, address: u64, size: u32) -> Access {
     Access {
         kind,
@@ -33,7 +35,15 @@ fn log(number: u64) -> Access {
 /// Loads and stores of 8 B at random places of 64 MiB.
 fn random(number: u64) -> Access {
     let place = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 38 & !7;
-    access(if number % 4 == 0 { OpKind::Store } else { OpKind::Load }, place, 8)
+    access(
+        if number.is_multiple_of(4) {
+            OpKind::Store
+        } else {
+            OpKind::Load
+        },
+        place,
+        8,
+    )
 }
 
 /// Copies past the caches, 16 B at a time.
@@ -44,7 +54,15 @@ fn copy(number: u64) -> Access {
 /// A hot structure: loads and stores in 64 KiB.
 fn cached(number: u64) -> Access {
     let place = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48 & !7;
-    access(if number % 4 == 0 { OpKind::Store } else { OpKind::Load }, place, 8)
+    access(
+        if number.is_multiple_of(4) {
+            OpKind::Store
+        } else {
+            OpKind::Load
+        },
+        place,
+        8,
+    )
 }
 
 fn absorb(criterion: &mut Criterion) {
@@ -52,7 +70,7 @@ fn absorb(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("absorb");
     group.sample_size(10);
     group.throughput(Throughput::Elements(ACCESSES));
-    let kinds: [(&str, fn(u64) -> Access); 4] = [("log", log), ("random", random), ("copy", copy), ("cached", cached)];
+    let kinds: [(&str, Make); 4] = [("log", log), ("random", random), ("copy", copy), ("cached", cached)];
     for (name, make) in kinds {
         let chunks: Vec<Chunk> = (0..ACCESSES / 4096)
             .map(|chunk| Chunk {

@@ -95,7 +95,8 @@ def remote_mixed(run: Run) -> Iterator[Candidate]:
     if local is None:
         return
     counters = run.main.counters
-    read, written = counters["imc_read_bytes"], counters["imc_written_bytes"]
+    # The home of a line notes in memory who has read it: such writes are not the program's.
+    read, written = counters["imc_read_bytes"], min(counters["imc_written_bytes"], counters["bytes_stored"])
     if read + written < LEAST_BYTES or min(read, written) < MIXED * (read + written):
         return
     yield Candidate(

@@ -106,13 +106,11 @@ def missing_persist(run: Run) -> Iterator[Candidate]:
             continue  # none, or so much that it is the caches' business
         names = ", ".join(sorted(file or "tracked memory" for file in left))
         flushed = line.facts["pieces_written"] and line.facts["media_written_bytes"]
-        also = "" if not flushed else "; other stores of the line did reach the media"
+        also = "" if not flushed else " (other stores from here did reach the media)"
         yield Candidate(
             [line],
-            f"{count(sum(left.values()), 'line')} of 64 B in {names} were stored here and not flushed by the "
-            f"end{also}: "
-            "a power failure "
-            "loses them",
+            f"stored here and not flushed by the end: {count(sum(left.values()), 'line')} of 64 B in {names}{also}. "
+            "A power failure loses what only the caches have",
             "flush the stores (clwb or pmem_flush) and fence before whatever says that they are there; if the "
             "data need not "
             "survive, keep them in DRAM",

@@ -46,17 +46,29 @@ def small_random_stores(run: Run) -> Iterator[Candidate]:
         stores = facts["stores"] + facts["ntstores"]
         yield Candidate(
             [line],
-            f"{size(line.stored_bytes)} in stores of {line.stored_bytes / max(stores, 1):.0f} B went to "
-            f"{facts['lines_touched']:,} XPLines within {size(region)}; the media wrote {size(own)} for it, "
-            f"{own / max(useful, 1):.1f} B for each B of the lines that reached them",
+            f"{size(line.stored_bytes)} in stores of {line.stored_bytes / max(stores, 1):.0f} B, spread over "
+            f"{size(region)}: "
+            f"the media wrote {size(own)} for them, {own / max(useful, 1):.1f} B for each B of the lines that "
+            "reached it",
             f"gather what is written together into {line_bytes} B that are aligned to {line_bytes} B (append to "
             "a log, or keep "
             f"the fields of a record that change together side by side), or keep what is written again within "
             f"{BUFFERED} XPLines ({size(BUFFERED * line_bytes)}) a DIMM",
-            [Trial({"kind": "pack", "stores": line.sites})],
+            [Trial({"kind": "pack", "stores": sites(_beside(run, line))})],
             own,
             line.memory_ns,
         )
+
+
+def _beside(run: Run, line: Line) -> list[Line]:
+    """The lines of the same function that write to the same region, as those that fill one record do."""
+
+    def meets(other: Line) -> bool:
+        shared = min(line.facts["highest"], other.facts["highest"]) - max(line.facts["lowest"], other.facts["lowest"])
+        return shared > 0 and other.stored_bytes > 0
+
+    here = (line.module, line.stack[:-1])
+    return [other for other in run.lines if (other.module, other.stack[:-1]) == here and meets(other)]
 
 
 def large_cached_writes(run: Run) -> Iterator[Candidate]:
