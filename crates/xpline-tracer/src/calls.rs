@@ -7,9 +7,10 @@ use libc::c_long;
 use xpline_wire::{Call, CallKind, FileId, Frame, Mapping, Start, encode};
 
 use crate::exec;
-use crate::process::{self, GUEST_BASE, Process};
+use crate::numbers::{concerns, copies, may_change_mappings, may_wait};
+use crate::process::{self, BOUNDS, GUEST_BASE, Process};
 use crate::space::{Known, Space};
-use crate::thread::{self, Thread};
+use crate::thread::{self, Join, Thread};
 
 /// A system call that has begun.
 pub struct Entered {
@@ -17,6 +18,8 @@ pub struct Entered {
     arguments: [u64; 6],
     begin: u64,
     instructions: u64,
+    /// The tracked file that it is about.
+    file: Option<FileId>,
     /// What is mapped, where a new process may come of the call.
     space: Option<Space>,
 }
@@ -44,29 +47,28 @@ pub fn enter(thread: &mut Thread, number: c_long, arguments: [u64; 6]) {
                 arguments,
                 begin: 0,
                 instructions: 0,
+                file: None,
                 space: Some(space),
             });
         }
         _ if concerns(number) => {
-            let process = process::current();
+            let file = file_of(process::current(), number, &arguments);
             // Before a file is shortened or a mapping moved, say what was done to it.
-            let ready = may_change_mappings(number) || file_of(process, number, &arguments).is_some();
-            if ready {
+            if file.is_some() || may_change_mappings(number) || may_wait(number) {
                 thread.hand_over();
-                let instructions = if may_change_mappings(number) && number != libc::SYS_msync {
-                    0
-                } else {
-                    thread.take_instructions()
-                };
+            }
+            let counts = file.is_some() || number == libc::SYS_msync;
+            let instructions = if counts { thread.take_instructions() } else { 0 };
+            if counts || may_change_mappings(number) || (copies(number).is_some() && !BOUNDS.is_empty()) {
+                let begin = process::now();
                 thread.call = Some(Entered {
                     number,
                     arguments,
-                    begin: process::now(),
+                    begin,
                     instructions,
+                    file,
                     space: None,
                 });
-            } else if may_wait(number) {
-                thread.hand_over();
             }
         }
         _ if may_wait(number) => thread.hand_over(),
@@ -88,6 +90,7 @@ pub fn leave(thread: &mut Thread, number: c_long, result: i64) {
     if result < 0 {
         return give_back(thread, &entered);
     }
+    copied(thread, &entered, result as u64);
     let [first, second, third, fourth, fifth, sixth] = entered.arguments;
     match number {
         libc::SYS_mmap => {
@@ -125,83 +128,6 @@ fn lost(error: &io::Error) {
         "xpline: process {} goes on untraced: nobody listens to it ({error})",
         std::process::id()
     );
-}
-
-const FILE_CALLS: [c_long; 17] = [
-    libc::SYS_read,
-    libc::SYS_pread64,
-    libc::SYS_readv,
-    libc::SYS_preadv,
-    libc::SYS_preadv2,
-    libc::SYS_write,
-    libc::SYS_pwrite64,
-    libc::SYS_writev,
-    libc::SYS_pwritev,
-    libc::SYS_pwritev2,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_sync_file_range,
-    libc::SYS_ftruncate,
-    libc::SYS_fallocate,
-    libc::SYS_sendfile,
-    libc::SYS_copy_file_range,
-];
-
-fn may_change_mappings(number: c_long) -> bool {
-    [libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_msync].contains(&number) || renames(number)
-}
-
-fn renames(number: c_long) -> bool {
-    [
-        libc::SYS_rename,
-        libc::SYS_renameat,
-        libc::SYS_renameat2,
-        libc::SYS_link,
-        libc::SYS_linkat,
-    ]
-    .contains(&number)
-}
-
-fn concerns(number: c_long) -> bool {
-    may_change_mappings(number) || FILE_CALLS.contains(&number)
-}
-
-/// Calls in which a thread may stay for long.
-fn may_wait(number: c_long) -> bool {
-    [
-        libc::SYS_read,
-        libc::SYS_readv,
-        libc::SYS_futex,
-        libc::SYS_poll,
-        libc::SYS_ppoll,
-        libc::SYS_select,
-        libc::SYS_pselect6,
-        libc::SYS_epoll_wait,
-        libc::SYS_epoll_pwait,
-        libc::SYS_epoll_pwait2,
-        libc::SYS_nanosleep,
-        libc::SYS_clock_nanosleep,
-        libc::SYS_wait4,
-        libc::SYS_waitid,
-        libc::SYS_accept,
-        libc::SYS_accept4,
-        libc::SYS_connect,
-        libc::SYS_recvfrom,
-        libc::SYS_recvmsg,
-        libc::SYS_recvmmsg,
-        libc::SYS_pause,
-        libc::SYS_rt_sigsuspend,
-        libc::SYS_rt_sigtimedwait,
-        libc::SYS_flock,
-        libc::SYS_semop,
-        libc::SYS_semtimedop,
-        libc::SYS_msgrcv,
-        libc::SYS_io_getevents,
-        libc::SYS_kill,
-        libc::SYS_tkill,
-        libc::SYS_tgkill,
-    ]
-    .contains(&number)
 }
 
 /// The tracked file that a call is about: of its descriptor, or of one of its two.
@@ -310,6 +236,7 @@ fn synchronised(thread: &mut Thread, entered: &Entered, address: u64, size: u64)
 
 /// One frame for each part: file, offset, size, address.
 fn say(thread: &mut Thread, entered: &Entered, kind: CallKind, parts: &[(FileId, u64, u64, u64)]) {
+    thread.hand_over();
     let mut out = Vec::new();
     let mut instructions = entered.instructions;
     let end = process::now();
@@ -334,10 +261,8 @@ fn say(thread: &mut Thread, entered: &Entered, kind: CallKind, parts: &[(FileId,
 
 /// A call on a descriptor of a tracked file.
 fn on_file(thread: &mut Thread, entered: &Entered, result: u64) {
-    let [first, second, third, fourth, fifth, _] = entered.arguments;
-    let process = process::current();
-    let descriptor = first as i32;
-    let file = tracked_file(process, descriptor);
+    let [first, second, third, fourth, ..] = entered.arguments;
+    let (descriptor, file) = (first as i32, entered.file);
     let mut one = |kind, offset, size, address| match file {
         Some(file) => say(thread, entered, kind, &[(file, offset, size, address)]),
         None => give_back(thread, entered),
@@ -370,10 +295,7 @@ fn on_file(thread: &mut Thread, entered: &Entered, result: u64) {
         }
         libc::SYS_sendfile => between(thread, entered, (second as i32, third), (descriptor, 0), result),
         libc::SYS_copy_file_range => between(thread, entered, (descriptor, second), (third as i32, fourth), result),
-        _ => {
-            let _ = fifth;
-            give_back(thread, entered);
-        }
+        _ => give_back(thread, entered),
     }
 }
 
@@ -403,6 +325,37 @@ fn between(thread: &mut Thread, entered: &Entered, from: (i32, u64), to: (i32, u
     }
     if read.is_none() && written.is_none() {
         give_back(thread, entered);
+    }
+}
+
+/// The kernel's copy from or to traced memory, line by line, as if the program had made it.
+fn copied(thread: &mut Thread, entered: &Entered, result: u64) {
+    let Some(kind) = copies(entered.number) else { return };
+    let [_, second, third, ..] = entered.arguments;
+    let whole = [
+        libc::SYS_read,
+        libc::SYS_pread64,
+        libc::SYS_recvfrom,
+        libc::SYS_write,
+        libc::SYS_pwrite64,
+        libc::SYS_sendto,
+    ];
+    let parts: Vec<_> = if whole.contains(&entered.number) {
+        vec![(0, result, second)]
+    } else {
+        buffers(second, third, result).collect()
+    };
+    for (_, size, address) in parts {
+        let end = address.saturating_add(size);
+        let mut at = address;
+        while at < end {
+            let next = (at | 63).saturating_add(1).min(end);
+            if BOUNDS.may_hold(at) {
+                let pc = thread.call_pc;
+                thread.access(kind, Join::String, at, (next - at) as u32, pc, 0);
+            }
+            at = next;
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod calls;
 mod exec;
 mod image;
 mod instruction;
+mod numbers;
 mod process;
 mod qemu;
 mod sender;

@@ -263,6 +263,41 @@ fn calls_on_tracked_files() {
 }
 
 #[test]
+fn the_kernel_copies_from_and_to_tracked_memory() {
+    let Some(lives) = Lives::new() else { return };
+    let run = lives.run("copies");
+    assert!(run.output.status.success(), "{:?}", run.output);
+    let stream = one(&run);
+    let start = stream.frames.iter().find_map(|frame| match frame {
+        Frame::Map(map) if map.traced => Some(map.address),
+        _ => None,
+    });
+    let mut seen = Vec::new();
+    for frame in &stream.frames {
+        match frame {
+            Frame::Ops(ops) => seen.extend(ops.ops.iter().filter(|op| op.kind != OpKind::Locked).map(|op| {
+                assert!(op.string && op.pc != 0);
+                format!("{} {} {}", op.kind.name(), op.address - start.unwrap(), op.size)
+            })),
+            Frame::Call(call) => seen.push(format!("{:?} {} {}", call.kind, call.offset, call.size)),
+            _ => {}
+        }
+    }
+    let wanted = [
+        "store 60 4",
+        "store 64 64",
+        "store 128 32",
+        "load 60 4",
+        "load 64 6",
+        "store 60 4",
+        "store 64 6",
+        "load 60 4",
+        "Write 4096 4",
+    ];
+    assert_eq!(seen, wanted);
+}
+
+#[test]
 fn everything_may_be_traced() {
     let Some(lives) = Lives::new() else { return };
     let tracked = Tracked::Everything(vec![lives.bench.tracked.clone()]);

@@ -19,7 +19,8 @@ pub enum Frame {
     Hello(Hello),
     /// A file, before the first frame that names it.
     File(File),
-    /// A file is mapped from `epoch` on, whatever was there before, or anonymous memory where it is traced.
+    /// A file is mapped from `epoch` on, whatever was there before: a tracked one, or code. Memory that no frame maps is
+    /// of no file, or of one that is of no concern.
     Map(Mapping),
     /// Nothing is mapped in the range from `epoch` on.
     Unmap { epoch: Epoch, address: u64, size: u64 },
@@ -89,7 +90,7 @@ pub struct Mapping {
     /// The first byte, and how many.
     pub address: u64,
     pub size: u64,
-    /// What is mapped; `None` for anonymous memory.
+    /// What is mapped; `None` for memory of no file.
     pub file: Option<FileId>,
     /// Where in the file it begins, in bytes.
     pub offset: u64,
@@ -129,7 +130,8 @@ pub struct Call {
     /// `Truncate`.
     pub offset: u64,
     pub size: u64,
-    /// The program's buffer, for `Read` and `Write`; where the file is mapped, for `SyncRange`; else 0.
+    /// The program's buffer, for `Read` and `Write`, where it is known; where the file is mapped, for `SyncRange` of a
+    /// mapping; else 0. What the kernel does to a buffer in traced memory is in ops before this frame.
     pub address: u64,
 }
 

@@ -60,6 +60,10 @@ impl OpKind {
 
 /// One op, as the program asked for it: it may cross lines and pages.
 ///
+/// An access is told of if it touches traced memory, a fence while there is any, and a locked operation on other memory
+/// where it orders a store or flush of the same thread. What the kernel copies from or to traced memory in a call
+/// comes as loads or stores of the call's instruction, line by line, with `string` set.
+///
 /// ```
 /// use xpline_wire::{Op, OpKind};
 ///

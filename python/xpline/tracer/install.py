@@ -59,7 +59,12 @@ def install(archive: Path | None = None, progress: Progress = lambda done, total
     base = folder()
     make_folder(base / "sources")
     with _alone(base):
-        return _install(base, clone, archive, progress)
+        try:
+            return _install(base, clone, archive, progress)
+        except OSError as error:
+            raise XplineError(
+                f"{error.filename or base}: {error.strerror}; run `xpline tracer install` again"
+            ) from error
 
 
 def _install(base: Path, clone: Path, archive: Path | None, progress: Progress) -> Tracer:

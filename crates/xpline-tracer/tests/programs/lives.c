@@ -142,6 +142,13 @@ int main(int count, char **arguments) {
         store(0, 7);
         exit(11);
     }
+    if (is(what, "copies")) {
+        int zero = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_WRONLY);
+        char *p = (char *)words + 60, buffer[8];
+        struct iovec parts[2] = {{buffer, 8}, {p, 10}};
+        if (read(zero, p, 100) != 100 || write(null, p, 10) != 10 || readv(zero, parts, 2) != 18) return 9;
+        return pwrite(file, p, 4, 4096) != 4;
+    }
     if (is(what, "calls")) {
         char buffer[100] = {0};
         struct iovec parts[2] = {{buffer, 10}, {buffer + 20, 30}};
