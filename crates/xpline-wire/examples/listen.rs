@@ -25,22 +25,31 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = place.join("session");
     session.write(&file)?;
     let listener = UnixListener::bind(&session.socket)?;
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || print(stream).unwrap_or_else(|error| eprintln!("{error}")));
+    let listening = thread::spawn(move || {
+        let streams = listener.incoming().map_while(Result::ok).map(Decoder::new);
+        // What begins otherwise is the last connection, which says that no others follow.
+        let readers: Vec<_> = streams
+            .map_while(Result::ok)
+            .map(|decoder| thread::spawn(|| print(decoder)))
+            .collect();
+        for reader in readers {
+            if let Ok(Err(error)) = reader.join() {
+                eprintln!("{error}");
+            }
         }
     });
     let status = session
         .command(&file, Path::new(program), program)
         .args(rest)
         .status()?;
+    drop(UnixStream::connect(&session.socket)?);
+    listening.join().map_err(|_| "the listener failed")?;
     println!("{status}");
     fs::remove_dir_all(place)?;
     Ok(())
 }
 
-fn print(stream: UnixStream) -> Result<(), WireError> {
-    let mut decoder = Decoder::new(stream)?;
+fn print(mut decoder: Decoder<UnixStream>) -> Result<(), WireError> {
     while let Some(frame) = decoder.next_frame()? {
         match frame {
             Frame::Ops(ops) => {

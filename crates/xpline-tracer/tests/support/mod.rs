@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{self, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -22,7 +23,11 @@ fn qemu() -> Option<PathBuf> {
         .map(|folder| folder.path().join("qemu-x86_64"))
         .find(|path| path.is_file());
     if found.is_none() {
-        eprintln!("skipped: the tracer's emulator is not installed; run `xpline tracer install`");
+        // Past what the test runner keeps to itself of tests that pass.
+        let _ = writeln!(
+            io::stderr(),
+            "skipped: the tracer's emulator is not installed; run `xpline tracer install`"
+        );
     }
     found
 }
