@@ -64,3 +64,30 @@ pub fn announce(before: &[Line]) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_files_are_read_and_others_passed_over() {
+        let text = b"7f00a000-7f00c000 r-xp 00002000 08:01 123                        /usr/lib/a b.so";
+        let wanted = Line {
+            begin: 0x7f00_a000,
+            end: 0x7f00_c000,
+            executable: true,
+            shared: false,
+            offset: 0x2000,
+            path: b"/usr/lib/a b.so".to_vec(),
+        };
+        assert_eq!(line(text), Some(wanted));
+        assert_eq!(
+            line(b"7ffd1000-7ffd2000 rw-p 00000000 00:00 0                          [stack]"),
+            None
+        );
+        assert_eq!(line(b"7f00a000-7f00c000 rw-p 00000000 00:00 0 "), None);
+        assert_eq!(line(b"x /y"), None);
+        assert_eq!(line(b""), None);
+        assert!(mapped_files().iter().any(|line| line.executable), "the test's own code");
+    }
+}

@@ -63,6 +63,8 @@ fn install<'a>(id: qemu_plugin_id_t, mut arguments: impl Iterator<Item = &'a CSt
     let file = PathBuf::from(std::ffi::OsStr::from_bytes(
         file.ok_or("the tracer needs session=FILE")?,
     ));
+    // Programs that the process becomes read it too, wherever they are then.
+    let file = std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     let session = Session::read(&file).map_err(|error| format!("the session cannot be read: {error}"))?;
     let (paths, everything) = match &session.tracked {
         Tracked::Files(paths) => (paths.clone(), false),

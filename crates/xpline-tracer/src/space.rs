@@ -200,3 +200,91 @@ impl Space {
         known
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    const PAGE: u64 = 4096;
+
+    fn mapping(page: u64, pages: u64, traced: bool) -> Mapping {
+        Mapping {
+            epoch: 1,
+            address: page * PAGE,
+            size: pages * PAGE,
+            file: Some(0),
+            offset: 0,
+            shared: true,
+            executable: !traced,
+            traced,
+        }
+    }
+
+    fn traced(space: &Space) -> Vec<(u64, u64)> {
+        space
+            .traced()
+            .iter()
+            .map(|range| (range.address / PAGE, range.size / PAGE))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_traced_follows_the_mappings() {
+        let (mut space, mut out) = (Space::new(vec![], false), Vec::new());
+        space.map(mapping(10, 4, true), &mut out);
+        space.map(mapping(14, 2, true), &mut out);
+        space.map(mapping(20, 2, false), &mut out);
+        assert_eq!(traced(&space), [(10, 6)], "neighbours are one range, and code is none");
+        space.unmap(2, 12 * PAGE, PAGE, &mut out);
+        assert_eq!(traced(&space), [(10, 2), (13, 3)]);
+        let said = out.len();
+        space.unmap(3, 12 * PAGE, PAGE, &mut out);
+        assert_eq!(out.len(), said, "nothing was there, and nothing is said");
+        // A file that is of no concern takes the place of one that is.
+        space.map(
+            Mapping {
+                executable: false,
+                ..mapping(10, 1, false)
+            },
+            &mut out,
+        );
+        assert_eq!(traced(&space), [(11, 1), (13, 3)]);
+    }
+
+    #[test]
+    fn files_are_tracked_by_their_path_and_said_once() {
+        let folder = std::env::temp_dir().join(format!("xpline-space-{}", std::process::id()));
+        let (within, beside) = (folder.join("pmem"), folder.join("pmem2"));
+        fs::create_dir_all(&within).unwrap();
+        fs::create_dir_all(&beside).unwrap();
+        let folder = folder.canonicalize().unwrap();
+        let (mut space, mut out) = (Space::new(vec![folder.join("pmem")], false), Vec::new());
+        let file = fs::File::create(within.join("a")).unwrap();
+        let known = space.descriptor(file.as_raw_fd(), &mut out).unwrap();
+        assert!(known.tracked && known.id == 0);
+        let said = out.len();
+        let same = fs::File::open(within.join("a")).unwrap();
+        assert!(
+            space
+                .descriptor(same.as_raw_fd(), &mut out)
+                .is_some_and(|known| known.id == 0)
+        );
+        assert_eq!(out.len(), said);
+        let other = fs::File::create(beside.join("a")).unwrap();
+        assert!(
+            space
+                .descriptor(other.as_raw_fd(), &mut out)
+                .is_some_and(|known| !known.tracked && known.id == 1)
+        );
+        assert!(space.descriptor(-1, &mut out).is_none());
+        let directory = fs::File::open(&within).unwrap();
+        assert!(
+            space.descriptor(directory.as_raw_fd(), &mut out).is_none(),
+            "a folder is no memory"
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -16,7 +16,8 @@ pub enum Tracked {
     Everything(Vec<PathBuf>),
 }
 
-/// A traced run: who listens, and what to trace. Every process of the program reads it from a file.
+/// A traced run: who listens, and what to trace. Every process of the program reads it from a file, whatever its working
+/// folder: paths are absolute.
 ///
 /// A listener makes a Unix socket, writes the session, starts the program with [`Session::command`], and accepts a
 /// connection for each process (a further one each time a process replaces its program).
