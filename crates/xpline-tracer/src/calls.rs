@@ -8,7 +8,8 @@ use xpline_wire::{Call, CallKind, FileId, Frame, Mapping, Start, encode};
 
 use crate::exec;
 use crate::numbers::{concerns, copies, may_change_mappings, may_wait};
-use crate::process::{self, BOUNDS, GUEST_BASE, Process};
+use crate::process::{self, BOUNDS, Process};
+use crate::qemu;
 use crate::space::{Known, Space};
 use crate::thread::{self, Join, Thread};
 
@@ -305,9 +306,7 @@ fn between(thread: &mut Thread, entered: &Entered, from: (i32, u64), to: (i32, u
     let offset = |(descriptor, place): (i32, u64)| match place {
         0 => before(descriptor, size),
         // The kernel has written there where it ended.
-        // SAFETY: the call was done with it.
-        _ => unsafe { (place.wrapping_add(GUEST_BASE.load(Ordering::Relaxed)) as *const u64).read() }
-            .saturating_sub(size),
+        _ => number_at(place).unwrap_or(0).saturating_sub(size),
     };
     let read = tracked_file(process, from.0).map(|file| (file, offset(from), size, 0));
     let written = tracked_file(process, to.0).map(|file| (file, offset(to), size, 0));
@@ -368,18 +367,19 @@ fn before(descriptor: i32, bytes: u64) -> u64 {
 
 /// The buffers that so many bytes were copied from or to: bytes before, size, address.
 fn buffers(vector: u64, count: u64, mut left: u64) -> impl Iterator<Item = (u64, u64, u64)> {
-    let base = GUEST_BASE.load(Ordering::Relaxed);
     let mut done = 0;
-    (0..count.min(1024))
-        .map_while(move |index| {
-            let entry = vector.wrapping_add(base).wrapping_add(index * 16) as *const u64;
-            // SAFETY: the kernel has read it for the call, which succeeded.
-            let (address, size) = unsafe { (entry.read_unaligned(), entry.add(1).read_unaligned()) };
-            let size = size.min(left);
-            let part = (done, size, address);
-            left -= size;
-            done += size;
-            (size > 0 || left > 0).then_some(part)
-        })
-        .filter(|&(_, size, _)| size > 0)
+    let parts = (0..count.min(1024)).map_while(move |index| {
+        let entry = vector.wrapping_add(index * 16);
+        let (address, size) = (number_at(entry)?, number_at(entry.wrapping_add(8))?);
+        let size = size.min(left);
+        let part = (done, size, address);
+        left -= size;
+        done += size;
+        (size > 0 || left > 0).then_some(part)
+    });
+    parts.filter(|&(_, size, _)| size > 0)
+}
+
+fn number_at(address: u64) -> Option<u64> {
+    qemu::memory(address, 8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
 }

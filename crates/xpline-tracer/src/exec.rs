@@ -1,17 +1,17 @@
 //! Programs that a traced process becomes: traced too.
 
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
 
 use xpline_wire::{EndReason, Start};
 
 use crate::calls;
-use crate::process::{self, GUEST_BASE, SESSION};
+use crate::process::{self, SESSION};
+use crate::qemu;
 use crate::thread::Thread;
 
 /// Scripts whose interpreters are scripts, as deep as the kernel goes.
@@ -145,31 +145,35 @@ fn resolve(folder: i32, path: &OsStr, flags: i32) -> Option<PathBuf> {
     Some(std::fs::read_link(format!("/proc/self/fd/{folder}")).ok()?.join(path))
 }
 
-/// A string of the program.
+/// A string of the program; `None` where there is no such memory, or no end within what the kernel takes.
 fn string(address: u64) -> Option<OsString> {
-    if address == 0 {
-        return None;
+    const LIMIT: usize = 128 << 10;
+    const PIECE: u64 = 256;
+    let mut text = Vec::new();
+    while text.len() <= LIMIT {
+        // No further than the next page, which may not be there.
+        let at = address.checked_add(text.len() as u64)?;
+        let piece = qemu::memory(at, (PIECE - at % PIECE) as usize)?;
+        let end = piece.iter().position(|&byte| byte == 0);
+        text.extend(&piece[..end.unwrap_or(piece.len())]);
+        if end.is_some() {
+            return Some(OsString::from_vec(text));
+        }
     }
-    let place = address.wrapping_add(GUEST_BASE.load(Ordering::Relaxed)) as *const libc::c_char;
-    // SAFETY: the program asks the kernel to read it.
-    let text = unsafe { CStr::from_ptr(place) };
-    Some(OsStr::from_bytes(text.to_bytes()).to_owned())
+    None
 }
 
-/// A list of strings of the program, which ends with null.
+/// A list of strings of the program, which ends with null; none where there is no list.
 fn strings(address: u64) -> Option<Vec<OsString>> {
-    if address == 0 {
-        return Some(Vec::new());
-    }
-    let base = GUEST_BASE.load(Ordering::Relaxed);
     let mut all = Vec::new();
+    if address == 0 {
+        return Some(all);
+    }
     loop {
-        let place = address.wrapping_add(base).wrapping_add(8 * all.len() as u64) as *const u64;
-        // SAFETY: the program asks the kernel to read it.
-        let entry = unsafe { place.read_unaligned() };
-        if entry == 0 {
-            return Some(all);
+        let entry = qemu::memory(address.checked_add(8 * all.len() as u64)?, 8)?;
+        match u64::from_le_bytes(entry.try_into().ok()?) {
+            0 => return Some(all),
+            entry => all.push(string(entry)?),
         }
-        all.push(string(entry)?);
     }
 }

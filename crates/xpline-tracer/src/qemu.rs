@@ -146,20 +146,25 @@ pub fn find_registers() {
     });
 }
 
-/// The value of a register of this thread, within a callback that may read them.
-fn read(handle: *mut sys::qemu_plugin_register) -> u64 {
+/// An array of this thread's, for what the interface hands out.
+fn with_bytes<T>(act: impl FnOnce(*mut sys::GByteArray) -> T) -> T {
     struct Bytes(*mut sys::GByteArray);
     thread_local! {
         // SAFETY: as glib has it; kept as long as the thread lives.
         static BYTES: Bytes = Bytes(unsafe { g_byte_array_new() });
     }
-    BYTES.with(|bytes| {
+    BYTES.with(|bytes| act(bytes.0))
+}
+
+/// The value of a register of this thread, within a callback that may read them.
+fn read(handle: *mut sys::qemu_plugin_register) -> u64 {
+    with_bytes(|bytes| {
         // SAFETY: the array is of this thread, and holds as many bytes as it says.
         unsafe {
-            g_byte_array_set_size(bytes.0, 0);
-            sys::qemu_plugin_read_register(handle, bytes.0);
+            g_byte_array_set_size(bytes, 0);
+            sys::qemu_plugin_read_register(handle, bytes);
             let mut value = [0; 8];
-            let found = std::slice::from_raw_parts((*bytes.0).data, (*bytes.0).len as usize);
+            let found = std::slice::from_raw_parts((*bytes).data, (*bytes).len as usize);
             let size = found.len().min(8);
             value[..size].copy_from_slice(&found[..size]);
             u64::from_le_bytes(value)
@@ -180,6 +185,20 @@ pub fn segment_base(segment: Segment) -> u64 {
             Segment::Fs => registers.fs,
             Segment::Gs => registers.gs,
         })
+    })
+}
+
+/// Bytes of the program's memory; `None` where it has none there.
+pub fn memory(address: u64, size: usize) -> Option<Vec<u8>> {
+    with_bytes(|bytes| {
+        // SAFETY: as in `read`; the emulator checks the address.
+        unsafe {
+            g_byte_array_set_size(bytes, 0);
+            if !sys::qemu_plugin_read_memory_vaddr(address, bytes, size) || (*bytes).len as usize != size {
+                return None;
+            }
+            Some(std::slice::from_raw_parts((*bytes).data, size).to_vec())
+        }
     })
 }
 

@@ -94,12 +94,16 @@ int main(int count, char **arguments) {
         store(0, 1);
         execl("/nowhere/at/all", "x", NULL);
         if (errno != ENOENT) return 9;
+        // Memory that is not there.
+        char *volatile nowhere = (char *)16;
+        char *bad[] = {nowhere, NULL};
+        if (execve(nowhere, bad, bad) == 0 || errno != EFAULT) return 7;
+        if (execve("/proc/self/exe", bad, bad) == 0 || errno != EFAULT) return 6;
         // Too many bytes of arguments: it looks possible, and fails.
-        size_t size = 8 << 20;
-        char *long_argument = malloc(size);
-        memset(long_argument, 'x', size);
-        long_argument[size - 1] = 0;
-        execl("/proc/self/exe", "x", long_argument, NULL);
+        static char long_argument[100000], *many[101];
+        memset(long_argument, 'x', sizeof long_argument - 1);
+        for (int i = 0; i < 100; i++) many[i] = long_argument;
+        execv("/proc/self/exe", many);
         if (errno != E2BIG) return 8;
         store(1, 1);
         return 4;

@@ -90,16 +90,7 @@ impl Bench {
             .with_extension("c");
         let program = self.folder.join(name);
         let mut cc = Command::new("cc");
-        let status = cc.args([
-            "-O1",
-            "-g",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-pthread",
-            "-mno-red-zone",
-            "-o",
-        ]);
+        let status = cc.args(["-O1", "-g", "-pthread", "-mno-red-zone", "-o"]);
         assert!(status.arg(&program).arg(source).status().unwrap().success());
         program
     }
