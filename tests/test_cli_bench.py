@@ -1,6 +1,7 @@
 """``xpline bench``, ``xpline platforms`` and ``xpline platform show`` from the command line."""
 
 import json
+import re
 import signal
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -160,6 +161,17 @@ def test_platforms_are_listed(xpline):
     code, out, _ = xpline("platforms")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()][:3] == ["optane", "optane-ni", "dram"]
+    cxl = next(line for line in out.splitlines() if line.startswith("cxl-dram "))
+    assert re.search(r"\d\d of \d+ estimated$", cxl)
+
+
+def test_what_is_estimated_is_said(xpline):
+    code, out, _ = xpline("platform", "show", "cxl-dram", "--estimates")
+    assert code == 0
+    assert "[link]" in out and "[l1d]" not in out
+    code, _, err = xpline("bench", "latency", "--on", "cxl-dram,optane", *QUICK)
+    assert code == 0
+    assert re.fullmatch(r"cxl-dram: \d+ of \d+ values are estimates; .*--estimates lists them\n", err)
 
 
 def test_a_platform_shown_is_a_platform_file(xpline, tmp_path):

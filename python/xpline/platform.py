@@ -72,6 +72,15 @@ class Platform:
         """
         return [Entry(*entry) for entry in self._native.show()]
 
+    @property
+    def estimates(self) -> list[Entry]:
+        """The values that no measurement and no datasheet stands behind.
+
+        >>> "link.latency" in [entry.key for entry in Platform("cxl-dram").estimates]
+        True
+        """
+        return [entry for entry in self.show() if (entry.source or "").startswith("estimate")]
+
     def __getitem__(self, key: str) -> Entry:
         for entry in self.show():
             if entry.key == key:

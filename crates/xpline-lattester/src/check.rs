@@ -266,6 +266,13 @@ fn replacement(probes: &Replacement, platform: &Platform) -> Result<(), PointErr
 
 fn binding(align: &Align, platform: &Platform) -> Result<(), PointError> {
     size("size", align.size)?;
+    if platform.interleave.hashed && !matches!(align.binding, Binding::SharedAll | Binding::OwnAll) {
+        let allowed = format!(
+            "{} hashes addresses over its DIMMs; use shared-all or own-all",
+            platform.name
+        );
+        return refuse("binding", "a DIMM", allowed);
+    }
     let (chunk, imc) = (platform.interleave.granularity, &platform.imc);
     let by_imc = matches!(align.binding, Binding::SharedImc | Binding::OwnPair);
     if by_imc && (imc.controllers < 2 || platform.interleave.dimms != imc.controllers * imc.channels) {

@@ -16,6 +16,7 @@ from xpline.bench import relief
 from xpline.bench.loads import DELAYS
 from xpline.cli import workload
 from xpline.cli.common import Common, with_common
+from xpline.cli.estimates import note_estimates
 from xpline.cli.output import terminal
 from xpline.cli.progress import counting
 from xpline.errors import IncompleteError, Interrupted
@@ -238,3 +239,4 @@ def _measure(sweep: Sweep, common: Common) -> None:
             common.hand_out(failed.table)
         raise
     common.hand_out(result)
+    note_estimates(platforms)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from xpline import trace
+from xpline.cli.estimates import note_estimates
 from xpline.cli.options import Clock, Format, Geometry, Overrides, TimelineFile, parse_overrides
 from xpline.cli.reading import reading
 from xpline.errors import XplineError
@@ -141,6 +142,7 @@ def replay(
     else:
         _print(rows)
         _warn(rows)
+    note_estimates(platforms)
 
 
 def _frame(rows: list[dict[str, Any]]) -> Any:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from xpline.cli.common import Common, with_common
+from xpline.cli.estimates import note_estimates
 from xpline.cli.output import terminal
 from xpline.cli.progress import counting
 from xpline.errors import Interrupted, XplineError
@@ -76,3 +77,4 @@ def _measure(path: Path, only: str | None, common: Common) -> None:
         terminal.print(stopped)
         raise
     common.hand_out(result, as_json)
+    note_estimates(platforms)

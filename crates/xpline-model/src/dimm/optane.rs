@@ -47,6 +47,8 @@ pub struct OptaneDimm {
 impl OptaneDimm {
     pub fn new(optane: &Optane) -> Self {
         let pieces = optane.xpbuffer.line / 64;
+        let (speed, reference) = (u64::from(optane.ddrt.speed), u64::from(optane.ddrt.reference));
+        let at_speed = |time: Time| time * reference / speed;
         Self {
             buffer: XpBuffer::new(optane.xpbuffer.lines, optane.xpbuffer.replacement),
             ait: AitCache::new(optane.ait.cache / optane.ait.page, optane.ait.ways),
@@ -54,10 +56,10 @@ impl OptaneDimm {
             wear: WearLeveling::new(optane),
             link_in: 0,
             link_out: 0,
-            write_transfer: optane.ddrt.write_transfer,
-            rewrite_transfer: optane.ddrt.rewrite_transfer,
+            write_transfer: at_speed(optane.ddrt.write_transfer),
+            rewrite_transfer: at_speed(optane.ddrt.rewrite_transfer),
             hits_in_a_row: 0,
-            read_transfer: optane.ddrt.read_transfer,
+            read_transfer: at_speed(optane.ddrt.read_transfer),
             hit_latency: optane.xpbuffer.hit_latency,
             ait_miss_latency: optane.ait.miss_latency,
             line_shift: optane.xpbuffer.line.trailing_zeros(),

@@ -77,6 +77,11 @@ impl Cache {
         true
     }
 
+    /// Whether the line is here, without using it.
+    pub fn holds(&mut self, line: u64) -> bool {
+        find(self.set(line), line).is_some()
+    }
+
     /// Put in a line that is not here; the victim is returned.
     #[inline]
     pub fn insert(&mut self, line: u64, dirty: bool) -> Option<Victim> {

@@ -215,6 +215,9 @@ impl Machine {
             return Outcome::Retry(free);
         }
         self.counted.flushes += 1;
+        if self.timing.eadr {
+            return Outcome::Done(now + self.timing.op_interval);
+        }
         let dirty = if head.kind == OpKind::Clwb && self.timing.clwb_keeps_line {
             self.caches.write_back(core, line)
         } else {

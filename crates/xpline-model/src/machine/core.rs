@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::Lookup;
 use super::pending::Pending;
+use super::prefetch::Prefetcher;
 use super::window::Window;
 use crate::op::Op;
 use crate::op::OpKind;
@@ -54,6 +55,7 @@ pub struct Core {
     pub held: Option<Held>,
     pub window: Window,
     pub fills: Pending,
+    pub prefetcher: Prefetcher,
     pub store_buffer: VecDeque<Commit>,
     /// Entries at the head of the buffer whose stores have asked for their line, and how many stores that is.
     pub owned: usize,
@@ -79,6 +81,7 @@ impl Core {
             held: None,
             window: Window::new(core.window),
             fills: Pending::new(core.fill_buffers),
+            prefetcher: Prefetcher::new(&platform.prefetch),
             store_buffer: VecDeque::with_capacity(core.store_buffer as usize),
             owned: 0,
             owned_stores: 0,

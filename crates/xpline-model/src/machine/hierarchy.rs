@@ -96,21 +96,32 @@ impl Hierarchy {
                 (Found::Memory, false)
             }
         };
-        if matches!(found, Found::L3 | Found::Memory)
-            && let Some(victim) = private.l2.insert(line, dirty_below)
-        {
-            // The L2 holds every line of its L1d, so a line leaves both.
-            let dirty = private.l1d.remove(victim.line).unwrap_or(false) || victim.dirty;
-            self.give_to_l3(
-                Victim {
-                    line: victim.line,
-                    dirty,
-                },
-                out,
-            );
+        if matches!(found, Found::L3 | Found::Memory) {
+            self.fill_l2(core, line, dirty_below, out);
         }
         self.fill_l1d(core, line, write);
         found
+    }
+
+    /// Bring a line into the L2 of a core, for a prefetcher; returns where it was, or `None` where it was there already.
+    pub fn prefetch(&mut self, core: usize, line: u64, out: &mut WriteBacks) -> Option<Found> {
+        if self.private[core].l2.holds(line) {
+            return None;
+        }
+        let in_l3 = self.l3.remove(line);
+        self.fill_l2(core, line, in_l3 == Some(true), out);
+        Some(if in_l3.is_some() { Found::L3 } else { Found::Memory })
+    }
+
+    #[inline]
+    fn fill_l2(&mut self, core: usize, line: u64, dirty: bool, out: &mut WriteBacks) {
+        let private = &mut self.private[core];
+        if let Some(victim) = private.l2.insert(line, dirty) {
+            // The L2 holds every line of its L1d, so a line leaves both.
+            let dirty = private.l1d.remove(victim.line).unwrap_or(false) || victim.dirty;
+            let line = victim.line;
+            self.give_to_l3(Victim { line, dirty }, out);
+        }
     }
 
     #[inline]

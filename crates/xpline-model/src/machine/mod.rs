@@ -10,6 +10,7 @@ mod core;
 mod front;
 mod hierarchy;
 mod pending;
+mod prefetch;
 mod timing;
 mod turns;
 mod window;
@@ -138,6 +139,7 @@ impl Machine {
                 match op.kind {
                     OpKind::Load => _ = self.caches.access(core, line, false, &mut dropped),
                     OpKind::Store | OpKind::LockedRmw => _ = self.caches.access(core, line, true, &mut dropped),
+                    OpKind::Clwb | OpKind::Clflush | OpKind::ClflushOpt if self.timing.eadr => {}
                     OpKind::Clwb if self.timing.clwb_keeps_line => _ = self.caches.write_back(core, line),
                     OpKind::Clwb | OpKind::Clflush | OpKind::ClflushOpt | OpKind::NtStore => {
                         _ = self.caches.drop_line(core, line);
@@ -232,7 +234,7 @@ impl Machine {
         };
         let done = match lookup.found {
             Found::L1 => return now + self.timing.l1d_hit,
-            Found::L2 => now + self.timing.l2_hit,
+            Found::L2 => self.prefetched(core, address / LINE, now).max(now + self.timing.l2_hit),
             Found::L3 => now + self.timing.l3_hit,
             Found::Memory => {
                 let wanted = if for_store { Wanted::Own } else { Wanted::Share };
@@ -246,6 +248,9 @@ impl Machine {
             }
         };
         self.cores[core].fills.occupy(address / LINE, done);
+        if self.timing.prefetches {
+            self.prefetch(core, address / LINE, lookup.found, now);
+        }
         if P::WATCHED {
             let from = match lookup.found {
                 Found::Memory if self.memory.media_reads(address) > media_reads => FetchedFrom::Media,
@@ -261,6 +266,19 @@ impl Machine {
             });
         }
         done
+    }
+
+    /// When a line of the L2 is there, if a prefetcher has it under way.
+    #[inline]
+    fn prefetched(&self, core: usize, line: u64, now: Time) -> Time {
+        if !self.timing.prefetches {
+            return now;
+        }
+        self.cores[core]
+            .prefetcher
+            .under_way
+            .under_way(line, now)
+            .unwrap_or(now)
     }
 
     #[inline]

@@ -8,6 +8,8 @@ pub struct Interleave {
     dimms: u64,
     /// Whether a DIMM numbers its own bytes from 0 on; if not, it sees addresses as they are (and chooses banks by their bits).
     compact: bool,
+    /// Whether each round begins with another DIMM, so that threads a power of two apart do not meet on one.
+    hashed: bool,
     shift: u32,
 }
 
@@ -16,6 +18,7 @@ impl Interleave {
         Self {
             compact,
             dimms: u64::from(parameters.dimms),
+            hashed: parameters.hashed,
             shift: parameters.granularity.trailing_zeros(),
         }
     }
@@ -27,14 +30,17 @@ impl Interleave {
             return (0, address);
         }
         let chunk = address >> self.shift;
+        let (row, place) = (chunk / self.dimms, chunk % self.dimms);
+        let dimm = if self.hashed {
+            (place + Self::turn(row)) % self.dimms
+        } else {
+            place
+        };
         if !self.compact {
-            return ((chunk % self.dimms) as usize, address);
+            return (dimm as usize, address);
         }
         let within = address & ((1 << self.shift) - 1);
-        (
-            (chunk % self.dimms) as usize,
-            (chunk / self.dimms) << self.shift | within,
-        )
+        (dimm as usize, row << self.shift | within)
     }
 
     /// The address of a place on a DIMM: what [`Interleave::locate`] made of it, undone.
@@ -43,6 +49,52 @@ impl Interleave {
             return local;
         }
         let within = local & ((1 << self.shift) - 1);
-        ((local >> self.shift) * self.dimms + dimm as u64) << self.shift | within
+        let row = local >> self.shift;
+        let turn = if self.hashed { Self::turn(row) % self.dimms } else { 0 };
+        let place = (dimm as u64 + self.dimms - turn) % self.dimms;
+        (row * self.dimms + place) << self.shift | within
+    }
+
+    /// Where a round begins: its number, mixed as SplitMix64 does.
+    #[inline]
+    fn turn(row: u64) -> u64 {
+        let mixed = (row ^ row >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 48
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_on_dimms_lead_back_to_their_addresses() {
+        for (dimms, hashed) in [(6, false), (8, true), (6, true)] {
+            let parameters = Parameters {
+                dimms,
+                granularity: 4096,
+                hashed,
+            };
+            let interleave = Interleave::new(&parameters, true);
+            for address in (0..1 << 24).step_by(1000) {
+                let (dimm, local) = interleave.locate(address);
+                assert_eq!(interleave.address(dimm, local), address);
+            }
+        }
+    }
+
+    #[test]
+    fn a_hashed_round_touches_every_dimm_and_threads_2_gib_apart_touch_several() {
+        let parameters = Parameters {
+            dimms: 8,
+            granularity: 256,
+            hashed: true,
+        };
+        let interleave = Interleave::new(&parameters, false);
+        let dimms = |stride: u64| -> std::collections::BTreeSet<usize> {
+            (0..8).map(|number| interleave.locate(number * stride).0).collect()
+        };
+        assert_eq!(dimms(256).len(), 8);
+        assert!(dimms(2 << 30).len() > 3);
     }
 }

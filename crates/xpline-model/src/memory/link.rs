@@ -161,7 +161,13 @@ impl Link {
             follow.passes(Part::SocketLink, at, at + asked);
             return self.write_back(homes, core, Source::Core(core), address, at + asked, follow);
         }
-        let granted = at + 2 * self.latency + self.grant;
+        // Without a directory the near side is the home of the line: nobody else has to be asked.
+        let ownership = if self.directory.is_some() {
+            2 * self.latency + self.grant
+        } else {
+            0
+        };
+        let granted = at + ownership;
         follow.passes(Part::SocketLink, at, granted);
         self.write_back(homes, core, Source::Core(core), address, granted, follow)
     }

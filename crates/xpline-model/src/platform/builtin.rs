@@ -24,11 +24,19 @@ pub const PLATFORMS: &[Builtin] = builtin![
     "dram",
     "optane-remote",
     "dram-remote",
-    "optane-ni-sec23"
+    "optane-ni-sec23",
+    "optane-2dimms",
+    "optane-4dimms",
+    "optane-128",
+    "optane-512",
+    "optane-200",
+    "ddr5",
+    "hbm",
+    "cxl-dram",
 ];
 
 /// Bases that platforms extend.
-pub const BASES: &[Builtin] = builtin!["cascade-lake"];
+pub const BASES: &[Builtin] = builtin!["cascade-lake", "sapphire-rapids"];
 
 pub fn find(name: &str) -> Option<&'static Builtin> {
     PLATFORMS.iter().chain(BASES).find(|builtin| builtin.name == name)

@@ -37,7 +37,7 @@ pub use key::{Entry, Key, Provenance};
 pub use load::ReadFile;
 pub use schema::{
     Ait, BufferReplacement, Core, Ddrt, Dram, Imc, Interleave, Link, Media, Memory, MemoryKind, Mesh, Nodes, Optane,
-    Platform, PowerBudget, PrivateCache, Replacement, SharedCache, Volatile, Wear, XpBuffer,
+    Platform, PowerBudget, Prefetch, PrivateCache, Replacement, SharedCache, Volatile, Wear, XpBuffer,
 };
 pub use unit::Sockets;
 

@@ -26,6 +26,8 @@ section! {
         volatile: Volatile in Section,
         /// The cores of the socket.
         core: Core in Section,
+        /// The prefetchers of each core.
+        prefetch: Prefetch in Section,
         /// First-level data cache of each core.
         l1d: PrivateCache in Section,
         /// Second-level cache of each core.
@@ -159,6 +161,9 @@ section! {
         flush_interval: Duration in 1..=US,
         /// Time until a flush of a line that is not dirty is known to be done: it has to ask the other caches.
         flush_clean: Duration in 0..=US,
+        /// Whether the caches are inside the persistence domain (eADR): what is stored is persistent, and flushes are left out, as PMDK
+        /// leaves them out on such a host.
+        eadr: Flag in Any,
         /// Whether clwb keeps the line in the caches; the architecture allows both.
         clwb_keeps_line: Flag in Any,
         /// Time that an sfence takes once memory has accepted all that it waits for. By then flushed lines have left the queues.
@@ -167,6 +172,20 @@ section! {
         fence: Duration in 0..=US,
         /// Cost of a serialising clock reading.
         stamp: Duration in 0..=US,
+    }
+}
+
+section! {
+    /// The prefetchers of a core, which bring lines into its L2.
+    pub struct Prefetch {
+        /// Whether lines in order, up or down, bring those that follow in their page of 4 KiB.
+        stream: Flag in Any,
+        /// Whether a line that the L2 has not brings the other of its 128 B.
+        adjacent: Flag in Any,
+        /// Lines by which a stream may be ahead.
+        distance: Count in 1..=63,
+        /// Lines that the prefetchers of a core may have on their way.
+        queue: Count in 1..=256,
     }
 }
 
@@ -239,7 +258,8 @@ section! {
         write_transfer: Duration in 0..=US,
         /// Time in which the home grants a line to an ntstore, besides the way there and back.
         grant: Duration in 0..=10 * US,
-        /// Whether the directory is kept in the memory itself: to change an entry is one more write.
+        /// Whether the directory is kept in the memory itself: to change an entry is one more write. Without it the near side is the
+        /// home of the far lines, as it is of CXL memory: no ntstore has to ask for its line.
         directory: Flag in Any,
         /// Time for which such a write keeps reads of the same line of the medium waiting.
         directory_hold: Duration in 0..=10 * US,
@@ -275,6 +295,8 @@ section! {
         dimms: Count in 1..=256,
         /// Bytes on one DIMM before the next takes over.
         granularity: Bytes in (256..=GIB).power_of_two(),
+        /// Whether each round begins with another DIMM, as the bits above say.
+        hashed: Flag in Any,
     }
 }
 
@@ -299,6 +321,10 @@ section! {
 section! {
     /// The DDR-T link between a memory controller and an Optane DIMM.
     pub struct Ddrt {
+        /// Million transfers a second of the channel.
+        speed: Count in 100..=20_000,
+        /// Transfers a second at which the times below hold.
+        reference: Count in 100..=20_000,
         /// Time on the link of 64 B read.
         read_transfer: Duration in 1..=US,
         /// Time on the link of 64 B written.
