@@ -76,9 +76,6 @@ pub fn run<S: Source>(
     stop: &AtomicBool,
     done: &AtomicU64,
 ) -> Option<Outcome> {
-    // The stream has every instruction between ops, so an op takes but its own place in the window.
-    let mut platform = platform.clone();
-    platform.core.op_micro_ops = 1;
     let cores = most_cores.unwrap_or(u32::MAX).clamp(1, platform.core.count);
     let rates = Rates {
         instruction: (1e3 / (platform.core.clock * platform.core.ipc)) as Time,
@@ -90,8 +87,8 @@ pub fn run<S: Source>(
         return None;
     }
     let feed = Rc::new(RefCell::new(feed));
-    let ledger = Rc::new(RefCell::new(Ledger::new(&platform)));
-    let mut machine = Machine::new(&platform);
+    let ledger = Rc::new(RefCell::new(Ledger::new(platform)));
+    let mut machine = Machine::new(platform);
     machine.watch_media();
     let mut streams: Vec<CoreStream<S>> = Vec::new();
     let mut timeline = Timeline::new(machine.counters());

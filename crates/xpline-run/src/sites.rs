@@ -14,7 +14,8 @@ pub struct Origin {
     pub module: Option<Vec<u8>>,
     /// Offset in the file, or the address where there is none.
     pub offset: u64,
-    pub call: Option<CallKind>,
+    /// The system call that it makes, and the tracked file that it is about.
+    pub call: Option<(CallKind, Vec<u8>)>,
 }
 
 #[derive(Default)]
@@ -48,6 +49,8 @@ pub struct Named {
     pub offset: u64,
     /// The system call whose copying this is.
     pub call: Option<String>,
+    /// The tracked file that it was about.
+    pub target: Option<String>,
     /// From the innermost inlined function to the one that stands in the symbol table; empty where nothing is known.
     pub frames: Vec<Frame>,
 }

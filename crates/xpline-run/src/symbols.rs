@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use addr2line::Loader;
-use object::{Object, ObjectSegment};
+use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use crate::sites::{Frame, Named, Origin, call_name};
 
@@ -33,7 +33,11 @@ pub fn name_sites(origins: &[Origin]) -> Vec<Named> {
                     .as_deref()
                     .map(|path| String::from_utf8_lossy(path).into_owned()),
                 offset: origin.offset,
-                call: origin.call.map(|call| call_name(call).to_owned()),
+                call: origin.call.as_ref().map(|(call, _)| call_name(*call).to_owned()),
+                target: origin
+                    .call
+                    .as_ref()
+                    .map(|(_, path)| String::from_utf8_lossy(path).into_owned()),
                 frames,
             }
         })
@@ -44,6 +48,8 @@ pub fn name_sites(origins: &[Origin]) -> Vec<Named> {
 struct Module {
     /// Where parts of the file stand in memory: first byte, bytes, address.
     segments: Vec<(u64, u64, u64)>,
+    /// Functions that the file offers to others: first address, bytes, name; ascending.
+    exported: Vec<(u64, u64, String)>,
     loader: Option<Loader>,
 }
 
@@ -56,7 +62,15 @@ impl Module {
             let (begin, size) = segment.file_range();
             (begin, size, segment.address())
         });
+        let symbols = file
+            .dynamic_symbols()
+            .filter(|symbol| symbol.kind() == SymbolKind::Text);
+        let mut exported: Vec<(u64, u64, String)> = symbols
+            .filter_map(|symbol| Some((symbol.address(), symbol.size(), symbol.name().ok()?.to_owned())))
+            .collect();
+        exported.sort_unstable();
         Some(Self {
+            exported,
             segments: segments.collect(),
             loader: Loader::new(path).ok(),
         })
@@ -82,7 +96,7 @@ impl Module {
             }
         }
         if frames.last().is_none_or(|frame| frame.function.is_none())
-            && let Some(symbol) = loader.find_symbol(address)
+            && let Some(symbol) = loader.find_symbol(address).or_else(|| self.exported_at(address))
         {
             let function = Some(addr2line::demangle_auto(symbol.into(), None).into_owned());
             match frames.last_mut() {
@@ -94,6 +108,13 @@ impl Module {
             }
         }
         frames
+    }
+
+    /// The exported function that an address is in.
+    fn exported_at(&self, address: u64) -> Option<&str> {
+        let next = self.exported.partition_point(|(begin, ..)| *begin <= address);
+        let (begin, size, name) = &self.exported[next.checked_sub(1)?];
+        (address - begin < *size).then_some(name)
     }
 
     fn address(&self, offset: u64) -> Option<u64> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use xpline_model::OpKind;
 use xpline_wire::{AddressSpace, Call, CallKind, Epoch, FileId, Frame, Mapping, OpKind as Traced, Ops, ThreadId};
 
-use crate::access::{Access, Chunk, Site, Thread};
+use crate::access::{Access, Chunk, LINE, Site, Thread};
 use crate::place::{Owner, PAGE, Placement};
 use crate::sites::{Origin, Sites};
 
@@ -14,6 +14,9 @@ pub type Stream = u32;
 
 /// Mappings up to this size are placed in one piece; larger ones, which are mostly holes, page by page as they are used.
 const IN_ONE_PIECE: u64 = 16 << 30;
+
+/// Bytes from which on an access is one of vectors.
+const VECTOR: u32 = 16;
 
 /// Turns frames of any number of processes into chunks.
 pub struct Translator {
@@ -264,13 +267,21 @@ impl Translator {
                 self.placement.stored(owner, offset + u64::from(op.size.max(1)) - 1);
             }
             let pushed = |address, size| {
-                accesses.push(Access {
+                let access = Access {
                     kind,
                     address,
                     size,
                     instructions: take_instructions(&mut pending),
                     site,
-                });
+                };
+                match accesses.last_mut() {
+                    Some(last) if goes_on(last, &access) => {
+                        last.size += access.size;
+                        // What moves the whole line at once is one instruction.
+                        last.instructions = last.instructions.saturating_add(access.instructions.saturating_sub(1));
+                    }
+                    _ => accesses.push(access),
+                }
             };
             placed_pieces(&mut self.placement, owner, offset, u64::from(op.size.max(1)), pushed);
         }
@@ -291,8 +302,8 @@ impl Translator {
             self.thread(stream, call.thread).pending = pending;
             return;
         };
-        let owner = file.owner;
-        let site = process.site(&mut self.sites, call.epoch, call.pc, Some(call.kind));
+        let (owner, target) = (file.owner, file.path.clone());
+        let site = process.site(&mut self.sites, call.epoch, call.pc, Some((call.kind, target)));
         let mut accesses = Vec::new();
         let mut push = |kind, address, size| {
             accesses.push(Access {
@@ -404,7 +415,7 @@ impl Process {
         })
     }
 
-    fn site(&mut self, sites: &mut Sites, epoch: Epoch, pc: u64, call: Option<CallKind>) -> Site {
+    fn site(&mut self, sites: &mut Sites, epoch: Epoch, pc: u64, call: Option<(CallKind, Vec<u8>)>) -> Site {
         if call.is_none()
             && let Some(&site) = self.sites.get(&pc)
         {
@@ -412,6 +423,7 @@ impl Process {
         }
         let mapping = self.space.find(epoch, pc);
         let module = mapping.and_then(|mapping| Some((mapping, self.files.get(&mapping.file?)?)));
+        let is_call = call.is_some();
         let origin = match module {
             Some((mapping, file)) => Origin {
                 module: Some(file.path.clone()),
@@ -425,7 +437,7 @@ impl Process {
             },
         };
         let site = sites.number(origin);
-        if call.is_none() {
+        if !is_call {
             self.sites.insert(pc, site);
         }
         site
@@ -446,6 +458,18 @@ fn kind_of(kind: Traced) -> Option<(OpKind, bool)> {
         Traced::Mfence => (OpKind::Mfence, false),
         Traced::Lfence | Traced::Instructions => return None,
     })
+}
+
+/// Whether an access is but the next part of the vector that the last one began: the tracer sees 16 B at a time, and the cores of
+/// the model move up to a line at once.
+fn goes_on(last: &Access, next: &Access) -> bool {
+    let in_line = !next.address.is_multiple_of(LINE) && next.address % LINE + u64::from(next.size) <= LINE;
+    let vectors = last.size >= VECTOR && next.size >= VECTOR;
+    matches!(next.kind, OpKind::Load | OpKind::Store)
+        && last.kind == next.kind
+        && in_line
+        && last.address + u64::from(last.size) == next.address
+        && vectors
 }
 
 fn take_instructions(pending: &mut u64) -> u32 {

@@ -68,9 +68,9 @@ def _gain(run: Run, base: Outcome | None, trials: Sequence[Trial]) -> Gain | Non
 
 
 def _pays(rule: Rule, gain: Gain, base: Outcome | None) -> bool:
-    if gain.speedup >= rule.least_speedup:
-        return True
     saved = gain.media_bytes / base.media_bytes if base and base.media_bytes else 0.0
+    if gain.speedup >= rule.least_speedup:
+        return saved > -rule.least_saved
     return gain.speedup >= 0.98 and saved >= rule.least_saved
 
 

@@ -6,15 +6,13 @@ import altair as alt
 import polars as pl
 
 from xpline.figures.figure import COLUMNS, Figure
-from xpline.figures.style import finish
+from xpline.figures.style import finish, panel_title
 from xpline.run.outcome import Run
 
-#: What the boundary counted, and its colour.
+#: What was counted, by panel: the name in the data, and the colour.
 TRAFFIC = {
-    "program reads (controllers)": ("imc_read", "#0072B2"),
-    "media read": ("media_read", "#56B4E9"),
-    "program writes (controllers)": ("imc_written", "#D55E00"),
-    "media write": ("media_written", "#E69F00"),
+    "writes": {"controllers": ("imc_written", "#0072B2"), "media": ("media_written", "#D55E00")},
+    "reads": {"controllers": ("imc_read", "#0072B2"), "media": ("media_read", "#D55E00")},
 }
 
 #: The causes of time, and their colours.
@@ -40,32 +38,31 @@ def draw_run(run: Run) -> list[Figure]:
 def _bandwidth(run: Run) -> Figure:
     width = run.main.data["bin_ps"] / 1e12
     rows = [
-        ("", series, (number + 0.5) * width * 1e3, traffic[name] / width / 1e9, "model")
+        (panel, series, (number + 0.5) * width * 1e3, traffic[name] / width / 1e9, "model")
         for number, traffic in enumerate(run.main.data["timeline"])
-        for series, (name, _) in TRAFFIC.items()
+        for panel, lines in TRAFFIC.items()
+        for series, (name, _) in lines.items()
     ]
     data = pl.DataFrame(rows, schema=COLUMNS, orient="row")
-    colours = alt.Scale(domain=list(TRAFFIC), range=[colour for _, colour in TRAFFIC.values()])
-    chart = (
-        alt.Chart(data)
-        .mark_line(strokeWidth=1.6, interpolate="step")
-        .encode(
-            x=alt.X("x:Q", axis=alt.Axis(title="modelled time (ms)"), scale=alt.Scale(nice=False)),
-            y=alt.Y("y:Q", axis=alt.Axis(title="GB/s", tickCount=6)),
-            color=alt.Color("series:N", scale=colours, legend=alt.Legend(title=None, orient="bottom", columns=4)),
-            tooltip=[
-                "series:N",
-                alt.Tooltip("x:Q", title="ms", format=".3f"),
-                alt.Tooltip("y:Q", title="GB/s", format=".3f"),
-            ],
-        )
-        .properties(width=920, height=220)
-    )
+    colours = alt.Scale(domain=["controllers", "media"], range=["#0072B2", "#D55E00"])
+    encoding = {
+        "y": alt.Y("y:Q", axis=alt.Axis(title="GB/s", tickCount=5)),
+        "color": alt.Color("series:N", scale=colours, legend=alt.Legend(title=None, orient="bottom")),
+        "tooltip": [
+            alt.Tooltip("series:N"),
+            alt.Tooltip("x:Q", title="ms", format=".3f"),
+            alt.Tooltip("y:Q", title="GB/s", format=".3f"),
+        ],
+    }
+    panels = []
+    for panel in TRAFFIC:
+        title = "modelled time (ms)" if panel == "reads" else None
+        x = alt.X("x:Q", axis=alt.Axis(title=title, tickCount=10), scale=alt.Scale(nice=False))
+        line = alt.Chart(data.filter(panel=panel)).mark_line(strokeWidth=1.6, interpolate="step")
+        panels.append(line.encode(x=x, **encoding).properties(title=panel_title(panel), width=920, height=130))
     title = f"Traffic over time on {run.main.platform.name}"
-    caption = (
-        "Where the media lines lie above those of the controllers, the device moves more bytes than it is asked for."
-    )
-    return Figure("traffic", title, caption, finish(chart, title, caption), data, None)
+    caption = "Where the media lie above the controllers, the device moves more bytes than it is asked for."
+    return Figure("traffic", title, caption, finish(alt.vconcat(*panels), title, ""), data, None)
 
 
 def _causes(run: Run) -> Figure:
@@ -82,7 +79,7 @@ def _causes(run: Run) -> Figure:
         .mark_bar(size=26)
         .encode(
             y=alt.Y("panel:N", title=None, sort=names, axis=alt.Axis(ticks=False)),
-            x=alt.X("y:Q", stack="zero", axis=alt.Axis(title="core time, all threads together (ms)")),
+            x=alt.X("y:Q", stack="zero", axis=alt.Axis(title="core time, all threads together (ms)", tickCount=8)),
             color=alt.Color("series:N", scale=colours, sort=list(CAUSE_COLOURS),
                             legend=alt.Legend(title=None, orient="bottom", symbolType="square")),
             order=alt.Order("x:Q"),
@@ -96,7 +93,7 @@ def _causes(run: Run) -> Figure:
         "thread waited for; "
         "queue: behind other requests; fence: for what must be persistent first."
     )
-    return Figure("causes", title, caption, finish(chart, title, "core time by cause"), data, None)
+    return Figure("causes", title, caption, finish(chart, title, ""), data, None)
 
 
 def _dimms(run: Run) -> Figure:
@@ -126,4 +123,4 @@ def _dimms(run: Run) -> Figure:
     )
     title = "Balance of the DIMMs"
     caption = "Media traffic of each DIMM over the whole run."
-    return Figure("dimms", title, caption, finish(chart, title, caption), data, None)
+    return Figure("dimms", title, caption, finish(chart, title, ""), data, None)

@@ -65,6 +65,7 @@ def json_of(run: Run, findings: Sequence[Finding]) -> bytes:
             "line": line.line,
             "module": line.module,
             "call": line.call,
+            "target": line.target,
             "inlined": line.inlined,
             "sites": line.sites,
             "memory_ns": line.memory_ns,

@@ -29,6 +29,8 @@ class Line:
     call: str | None
     #: Functions that the line was inlined into, from the inside out: (function, file, line).
     inlined: tuple[tuple[str | None, str | None, int | None], ...]
+    #: The tracked file that a system call is about.
+    target: str | None = None
     sites: list[int] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -40,11 +42,12 @@ class Line:
         'put (kv.c:12)'
         >>> Line("copy", "/src/copy.h", 3, "/bin/kv", 0x1136, None, (("put", "/src/kv.c", 12),)).where
         'copy (copy.h:3) in put (kv.c:12)'
-        >>> Line(None, None, None, "/usr/lib/libc.so.6", 0x9f, "write", ()).where
-        'write() from libc.so.6+0x9f'
+        >>> Line(None, None, None, "/usr/lib/libc.so.6", 0x9f, "write", (), "/pmem/log").where
+        'write() of log from libc.so.6+0x9f'
         """
         place = self._place()
-        return f"{self.call}() from {place}" if self.call else place
+        target = f" of {PurePath(self.target).name}" if self.target else ""
+        return f"{self.call}(){target} from {place}" if self.call else place
 
     def _place(self) -> str:
         module = PurePath(self.module).name if self.module else None
@@ -96,7 +99,7 @@ def lines_of(sites: Sequence[Mapping[str, Any]], facts: Sequence[Mapping[str, An
     lines: dict[tuple[Any, ...], Line] = {}
     for number, (site, own) in enumerate(zip(sites, facts, strict=False)):
         line = _line(site)
-        key = (line.module, line.function, line.file, line.line, line.call, line.inlined)
+        key = (line.module, line.function, line.file, line.line, line.call, line.target, line.inlined)
         if not (line.function or line.file):
             key = (*key, line.offset)
         line = lines.setdefault(key, line)
@@ -111,7 +114,9 @@ def _line(site: Mapping[str, Any]) -> Line:
     while len(frames) > 1 and (frames[0][1] or "").startswith(_INTRINSICS):
         frames.pop(0)
     function, file, number = frames[0] if frames else (None, None, None)
-    return Line(function, file, number, site["module"], site["offset"], site["call"], tuple(frames[1:]))
+    return Line(
+        function, file, number, site["module"], site["offset"], site["call"], tuple(frames[1:]), site.get("target")
+    )
 
 
 def _add(total: dict[str, Any], own: Mapping[str, Any]) -> None:
