@@ -2,7 +2,7 @@
 #include "pmem.h"
 
 int main(int count, char **words) {
-    char *memory = map_file(words[count - 1], 64 * MIB);
-    for (size_t at = 0; at < 64 * MIB; at += LINE)
+    char *memory = map_file(words[count - 1], 48 * MIB);
+    for (size_t at = 0; at < 48 * MIB; at += LINE)
         store(memory + at, LINE, at);
 }

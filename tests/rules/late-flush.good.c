@@ -1,9 +1,9 @@
-/* 64 MiB are stored, and flushed meanwhile. */
+/* A large write, flushed meanwhile. */
 #include "pmem.h"
 
 int main(int count, char **words) {
-    char *memory = map_file(words[count - 1], 64 * MIB);
-    for (size_t at = 0; at < 64 * MIB; at += XPLINE) {
+    char *memory = map_file(words[count - 1], 8 * MIB);
+    for (size_t at = 0; at < 8 * MIB; at += XPLINE) {
         store(memory + at, XPLINE, 1);
         flush_range(memory + at, XPLINE);
         fence();
