@@ -259,7 +259,7 @@ fn machine(platform: &Platform, experiment: &Experiment) -> Machine {
 fn writes_of_move(platform: &Platform) -> u64 {
     match &platform.memory {
         Memory::Optane(optane) => optane.wear.interval.into(),
-        Memory::Dram(_) => 0,
+        Memory::Dram(_) | Memory::Hybrid(..) => 0,
     }
 }
 

@@ -46,6 +46,8 @@ pub enum Part {
     Line,
     /// The DDR-T link back.
     LinkOut,
+    /// A page of flash, or room for it.
+    Flash,
     /// The DIMM's controller, with the data in the XPBuffer.
     Buffer,
 }
@@ -85,6 +87,7 @@ impl Part {
             Self::Media => "media read",
             Self::Line => "wait: XPBuffer line on its way",
             Self::LinkOut => "wait: DDR-T link out",
+            Self::Flash => "wait: page of flash",
             Self::Buffer => "XPBuffer and controller",
         }
         .into()

@@ -92,6 +92,14 @@ fn a_slower_memory_takes_longer() {
     assert!(speeds.is_sorted_by(|slow, fast| slow > fast), "{speeds:?}");
 }
 
+#[test]
+fn a_page_of_flash_takes_its_time_once() {
+    let far = (0..64).map(|line| (20 << 30 >> 6) + line);
+    let counters = run("cxl-hybrid", &[], loads(far));
+    assert_eq!(counters.dimm_total().media_reads, 1);
+    assert!((60_000_000..100_000_000).contains(&counters.time), "{}", counters.time);
+}
+
 /// What the product briefs and papers say of them, one to another.
 #[test]
 fn generations_and_far_memory_stand_in_their_order() {
@@ -99,6 +107,11 @@ fn generations_and_far_memory_stand_in_their_order() {
     let (ddr5, cxl, optane) = (idle("ddr5"), idle("cxl-dram"), idle("optane"));
     assert!(cxl * 10 > ddr5 * 15 && cxl < ddr5 * 35 / 10, "{cxl} ps, local {ddr5}");
     assert!(ddr5 < optane && idle("hbm") > ddr5);
+    let hybrid = idle("cxl-hybrid");
+    assert!(
+        hybrid >= cxl && hybrid < 2 * cxl,
+        "in its DRAM: {hybrid} ps, the expander {cxl}"
+    );
     let written = |name| {
         let lines = (0..40_000)
             .map(|line| Op::new(OpKind::NtStore, line * 64, 64))

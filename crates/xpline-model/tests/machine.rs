@@ -51,7 +51,7 @@ fn ni() -> Platform {
 fn optane(platform: &Platform) -> &xpline_model::platform::Optane {
     match &platform.memory {
         xpline_model::platform::Memory::Optane(optane) => optane,
-        xpline_model::platform::Memory::Dram(_) => panic!("not an Optane platform"),
+        _ => panic!("not an Optane platform"),
     }
 }
 

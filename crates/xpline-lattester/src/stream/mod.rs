@@ -107,7 +107,7 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
         }
         Experiment::Replacement(run) => match &platform.memory {
             Memory::Optane(optane) => Stream::Replacement(Probes::new(optane, run, rng)),
-            Memory::Dram(_) => unreachable!("the check refuses platforms without the buffer"),
+            Memory::Dram(_) | Memory::Hybrid(..) => unreachable!("the check refuses platforms without the buffer"),
         },
         &Experiment::Wear(point::Wear { op, size }) => {
             Stream::TimedSequential(Timed::rewrite(Stride::ring(base, size, size), op, size))
@@ -229,7 +229,7 @@ fn bound(platform: &Platform, align: &Align, thread: u32, rng: Rng) -> Stream {
 pub fn line_bytes(platform: &Platform) -> u64 {
     match &platform.memory {
         Memory::Optane(optane) => optane.xpbuffer.line,
-        Memory::Dram(_) => XPLINE,
+        Memory::Dram(_) | Memory::Hybrid(..) => XPLINE,
     }
 }
 

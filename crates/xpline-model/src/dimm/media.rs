@@ -137,7 +137,7 @@ mod tests {
         let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
         match Platform::load("optane-ni", &overrides, &none).unwrap().memory {
             Memory::Optane(optane) => *optane,
-            Memory::Dram(_) => unreachable!("optane-ni is Optane"),
+            Memory::Dram(_) | Memory::Hybrid(..) => unreachable!("optane-ni is Optane"),
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod ait;
 pub mod dram;
+pub mod hybrid;
 pub mod media;
 pub mod optane;
 pub mod wear;
@@ -12,6 +13,7 @@ use crate::platform::{Memory, Platform};
 use crate::time::Time;
 use crate::way::Follow;
 use dram::DramDimm;
+use hybrid::HybridDimm;
 use optane::OptaneDimm;
 
 /// A line that the medium wrote.
@@ -27,6 +29,7 @@ pub struct MediaWrite {
 pub enum Dimm {
     Optane(Box<OptaneDimm>),
     Dram(Box<DramDimm>),
+    Hybrid(Box<HybridDimm>),
 }
 
 impl Dimm {
@@ -34,6 +37,7 @@ impl Dimm {
         match &platform.memory {
             Memory::Optane(optane) => Self::Optane(Box::new(OptaneDimm::new(optane))),
             Memory::Dram(dram) => Self::Dram(Box::new(DramDimm::new(dram))),
+            Memory::Hybrid(hybrid, dram) => Self::Hybrid(Box::new(HybridDimm::new(hybrid, dram))),
         }
     }
 
@@ -43,6 +47,7 @@ impl Dimm {
         match self {
             Self::Optane(dimm) => dimm.read(address, at, in_flight, follow),
             Self::Dram(dimm) => dimm.read(address, at, follow),
+            Self::Hybrid(dimm) => dimm.read(address, at, follow),
         }
     }
 
@@ -52,6 +57,7 @@ impl Dimm {
         match self {
             Self::Optane(dimm) => dimm.write(address, at, in_flight, follow),
             Self::Dram(dimm) => dimm.write(address, at, follow),
+            Self::Hybrid(dimm) => dimm.write(address, at, follow),
         }
     }
 
@@ -61,6 +67,7 @@ impl Dimm {
         match self {
             Self::Optane(dimm) => dimm.media_reads(),
             Self::Dram(dimm) => dimm.counters.media_reads,
+            Self::Hybrid(dimm) => dimm.media_reads(),
         }
     }
 
@@ -68,7 +75,7 @@ impl Dimm {
     pub fn watch_media(&mut self) {
         match self {
             Self::Optane(dimm) => dimm.watched = Some(Vec::new()),
-            Self::Dram(_) => {}
+            Self::Dram(_) | Self::Hybrid(_) => {}
         }
     }
 
@@ -76,7 +83,7 @@ impl Dimm {
     pub fn take_media_writes(&mut self) -> Vec<MediaWrite> {
         match self {
             Self::Optane(dimm) => dimm.watched.as_mut().map(std::mem::take).unwrap_or_default(),
-            Self::Dram(_) => Vec::new(),
+            Self::Dram(_) | Self::Hybrid(_) => Vec::new(),
         }
     }
 
@@ -84,6 +91,7 @@ impl Dimm {
         match self {
             Self::Optane(dimm) => dimm.counters(),
             Self::Dram(dimm) => dimm.counters,
+            Self::Hybrid(dimm) => dimm.counters(),
         }
     }
 
@@ -91,7 +99,7 @@ impl Dimm {
     pub fn dirty_pieces(&self) -> u64 {
         match self {
             Self::Optane(dimm) => dimm.dirty_pieces(),
-            Self::Dram(_) => 0,
+            Self::Dram(_) | Self::Hybrid(_) => 0,
         }
     }
 }

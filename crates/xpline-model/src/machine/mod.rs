@@ -4,12 +4,12 @@
 //! memory is therefore sent in the order of time, and each part below answers at once with the time of completion. No event is
 //! spent on a request's way.
 
-mod cache;
+pub mod cache;
 mod commit;
 mod core;
 mod front;
 mod hierarchy;
-mod pending;
+pub mod pending;
 mod prefetch;
 mod timing;
 mod turns;

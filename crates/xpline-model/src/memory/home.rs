@@ -23,7 +23,7 @@ impl Home {
         Self {
             kind: platform.memory.name(),
             first: (number * platform.interleave.dimms) as u16,
-            interleave: Interleave::new(&platform.interleave, matches!(platform.memory, Kind::Optane(_))),
+            interleave: Interleave::new(&platform.interleave, !matches!(platform.memory, Kind::Dram(_))),
             channels: (0..platform.interleave.dimms).map(|_| Channel::new(platform)).collect(),
         }
     }

@@ -33,6 +33,7 @@ pub const PLATFORMS: &[Builtin] = builtin![
     "ddr5",
     "hbm",
     "cxl-dram",
+    "cxl-hybrid",
 ];
 
 /// Bases that platforms extend.

@@ -16,6 +16,11 @@ pub fn check(platform: &Platform) -> Result<(), PlatformError> {
     match &platform.memory {
         Memory::Optane(optane) => check.optane(optane),
         Memory::Dram(dram) => check.dram(dram),
+        Memory::Hybrid(hybrid, dram) => {
+            let set = hybrid.page * u64::from(hybrid.ways);
+            check.multiple("hybrid.cache", hybrid.cache, set, "hybrid.ways x hybrid.page")?;
+            check.dram(dram)
+        }
     }
 }
 

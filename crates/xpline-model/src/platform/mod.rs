@@ -36,8 +36,8 @@ pub use error::{BadValue, Origin, PlatformError};
 pub use key::{Entry, Key, Provenance};
 pub use load::ReadFile;
 pub use schema::{
-    Ait, BufferReplacement, Core, Ddrt, Dram, Imc, Interleave, Link, Media, Memory, MemoryKind, Mesh, Nodes, Optane,
-    Platform, PowerBudget, Prefetch, PrivateCache, Replacement, SharedCache, Volatile, Wear, XpBuffer,
+    Ait, BufferReplacement, Core, Ddrt, Dram, Hybrid, Imc, Interleave, Link, Media, Memory, MemoryKind, Mesh, Nodes,
+    Optane, Platform, PowerBudget, Prefetch, PrivateCache, Replacement, SharedCache, Volatile, Wear, XpBuffer,
 };
 pub use unit::Sockets;
 
@@ -64,6 +64,7 @@ impl Platform {
         match &self.memory {
             Memory::Optane(optane) => optane.xpbuffer.line,
             Memory::Dram(_) => 64,
+            Memory::Hybrid(hybrid, _) => hybrid.page,
         }
     }
 

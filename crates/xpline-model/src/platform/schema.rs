@@ -56,6 +56,8 @@ choice! {
         Optane = "optane",
         /// DDR4 DRAM.
         Dram = "dram",
+        /// DRAM as a cache in front of NAND flash.
+        Hybrid = "hybrid",
     }
 }
 
@@ -64,6 +66,8 @@ choice! {
 pub enum Memory {
     Optane(Box<Optane>),
     Dram(Box<Dram>),
+    /// Flash, and the DRAM in front of it.
+    Hybrid(Box<Hybrid>, Box<Dram>),
 }
 
 impl Memory {
@@ -72,6 +76,7 @@ impl Memory {
         match self {
             Self::Optane(_) => "optane",
             Self::Dram(_) => "dram",
+            Self::Hybrid(..) => "hybrid",
         }
     }
 }
@@ -110,6 +115,10 @@ impl Node for Memory {
         Ok(match MemoryKind::read(reader, path, about, &Any)? {
             MemoryKind::Optane => Self::Optane(Box::new(Optane::read(reader, "optane", "", section)?)),
             MemoryKind::Dram => Self::Dram(Box::new(Dram::read(reader, "dram", "", section)?)),
+            MemoryKind::Hybrid => Self::Hybrid(
+                Box::new(Hybrid::read(reader, "hybrid", "", section)?),
+                Box::new(Dram::read(reader, "dram", "", section)?),
+            ),
         })
     }
 
@@ -117,6 +126,7 @@ impl Node for Memory {
         MemoryKind::list(path, about, &Any, keys);
         Optane::list("optane", "", section, keys);
         Dram::list("dram", "", section, keys);
+        Hybrid::list("hybrid", "", section, keys);
     }
 }
 
@@ -473,5 +483,27 @@ section! {
         high_bank_span: Bytes in (4 * KIB..=GIB).power_of_two(),
         /// Time in the memory controller, both ways together.
         controller: Duration in 0..=US,
+    }
+}
+
+section! {
+    /// NAND flash behind the DRAM of the section `[dram]`, which holds pages of it.
+    pub struct Hybrid {
+        /// Bytes of a page, which the flash reads and writes at once.
+        page: Bytes in (KIB..=64 * KIB).power_of_two(),
+        /// Bytes of pages that the DRAM of a module holds.
+        cache: Bytes in (MIB..=64 * GIB).multiple_of(1024),
+        /// Pages of the DRAM that a page may be put in.
+        ways: Count in 1..=64,
+        /// Dies of flash that work side by side.
+        dies: Count in 1..=4096,
+        /// Time in which a die reads a page and hands it over.
+        read: Duration in 1..=1_000 * US,
+        /// Time for which a die is busy with a page that is written.
+        program: Duration in 1..=10_000 * US,
+        /// Pages that may be on their way from the flash.
+        fills: Count in 1..=4096,
+        /// Pages that may be on their way to the flash.
+        write_buffer: Count in 1..=65_536,
     }
 }
