@@ -84,6 +84,8 @@ def test_without_a_host_the_table_has_the_columns_of_models():
         ("chase", {"region": 65536, "cached": True}),
         ("wear", {"op": "ntstore", "size": 256}),
         ("tail", {"op": "ntstore", "region": 256}),
+        ("mix", {"mix": "2:1", "op": "ntstore", "region": "1MiB"}),
+        ("mix", {"mix": "1:1", "op": "store", "region": "1MiB", "pattern": "random"}),
     ],
 )
 def test_experiments_run_on_the_host(experiment, parameters):
@@ -91,6 +93,15 @@ def test_experiments_run_on_the_host(experiment, parameters):
     value = row["bandwidth_mib_s"] or row["latency_mean_ns"]
     assert value > 0 and row["requests"] > 0 and row["bytes"] > 0
     assert (row["flush_by"] is None) == (experiment not in ("flush", "latency"))
+
+
+@pytest.mark.skipif(Host(**BRIEF).cpus < 2, reason="one thread is timed while another loads the memory")
+def test_a_loaded_memory_has_a_latency_and_a_bandwidth():
+    calm, busy = bench.loaded(Host(**BRIEF), delay=[20_000, 0], region="4MiB", threads=1, pattern="random").iter_rows(
+        named=True
+    )
+    assert calm["latency_mean_ns"] > 0 and busy["latency_mean_ns"] > 0
+    assert busy["bandwidth_mib_s"] > 2 * calm["bandwidth_mib_s"] > 0
 
 
 def _flush():

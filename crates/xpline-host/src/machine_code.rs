@@ -1,7 +1,9 @@
 //! The machine code of kernels, looked at: the instructions that the plan names are in the loop, and nothing else there
 //! touches memory. And what they do is what the model's threads do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
@@ -10,8 +12,11 @@ use xpline_lattester::{Point, streams};
 use xpline_model::{OpKind, Platform, Program};
 
 use crate::kernel::{Fence, Flush, Isa, Kernel, LINE, Step, Touch, Walk, assemble};
+use crate::memory::Mapping;
+use crate::native::{self, Native};
 use crate::options::{Options, Target};
 use crate::plan::{Plan, plan};
+use crate::team::Worker;
 
 /// A point of every experiment that runs on mapped memory, in every way that makes another kernel.
 const POINTS: &[&str] = &[
@@ -37,6 +42,10 @@ const POINTS: &[&str] = &[
     r#"{"experiment": "chase", "region": 65536, "cached": true}"#,
     r#"{"experiment": "wear", "op": "ntstore", "size": 256}"#,
     r#"{"experiment": "tail", "op": "store+clwb", "region": 4096}"#,
+    r#"{"experiment": "mix", "mix": "2:1", "op": "store", "pattern": "sequential", "size": 128, "region": 65536, "threads": 1}"#,
+    r#"{"experiment": "mix", "mix": "3:2", "op": "ntstore", "pattern": "sequential", "region": 65536, "threads": 1}"#,
+    r#"{"experiment": "mix", "mix": "0:1", "op": "store+clwb", "pattern": "sequential", "region": 65536, "threads": 1}"#,
+    r#"{"experiment": "loaded", "mix": "1:1", "op": "ntstore", "pattern": "random", "delay": 500, "region": 65536, "threads": 1}"#,
 ];
 
 /// Platform and region of the model's streams, which have 2 GiB a thread.
@@ -115,7 +124,12 @@ fn fences(steps: &[Step], found: &mut BTreeMap<String, u64>) {
 fn check(kernel: &Kernel, isa: Isa, flush: Flush, what: &str) {
     let code = decoded_loop(&assemble(kernel, isa, flush));
     let (mut wanted, mut wanted_fences) = (BTreeMap::new(), BTreeMap::new());
-    for steps in [&kernel.before, &kernel.body, &kernel.after] {
+    let runs = |steps: &&[Step]| match &kernel.turns {
+        Some(turns) if std::ptr::eq(*steps, turns.body.as_slice()) => turns.second > 0,
+        Some(turns) => turns.first > 0,
+        None => true,
+    };
+    for steps in kernel.steps().filter(runs) {
         expected(steps, isa, flush, &mut wanted);
         fences(steps, &mut wanted_fences);
     }
@@ -168,7 +182,7 @@ fn the_instructions_named_are_there_and_nothing_else_touches_memory() {
         let (_, plan) = planned(text);
         for isa in Isa::ALL {
             for flush in Flush::ALL {
-                check(&plan.kernel, isa, flush, text);
+                plan.jobs.iter().for_each(|job| check(&job.kernel, isa, flush, text));
             }
         }
     }
@@ -201,20 +215,39 @@ fn of_model(point: &Point, count: usize) -> Vec<Does> {
 fn of_kernel(plan: &Plan, count: usize) -> Vec<Does> {
     let mut done = vec![];
     let mut rng = xpline_lattester::Rng::from_state(plan.threads[0].rng);
-    let mut next = 0;
+    let (mut next, mut other) = (0, 0);
+    let kernel = &plan.jobs[0].kernel;
     while done.len() < count {
-        let mut at = match plan.kernel.walk {
+        let mut place = |walk: &Walk, next: &mut u64| match *walk {
             Walk::Random { places, size } => rng.below(places) * size,
             Walk::Masked { lines, mask } => spread(rng.below(lines) * LINE, mask),
             Walk::Ring { stride, last } => {
-                let at = next;
-                next = if next == last { 0 } else { next + stride };
+                let at = *next;
+                *next = if at == last { 0 } else { at + stride };
                 at
             }
-            ref other => unreachable!("{other:?}"),
+            Walk::Placed(placed) => {
+                let dimm = placed.first + placed.step * rng.below(placed.choices);
+                let local = placed.base + rng.below(placed.places) * placed.size;
+                (local / placed.chunk * placed.dimms + dimm) * placed.chunk + local % placed.chunk
+            }
+            Walk::Chain => unreachable!("a chain is in memory"),
         };
-        for steps in [&plan.kernel.before, &plan.kernel.body, &plan.kernel.after] {
-            follow(steps, &mut at, &mut done);
+        let (first, second) = kernel
+            .turns
+            .as_ref()
+            .map_or((1, 0), |turns| (turns.first, turns.second));
+        for _ in 0..first {
+            let mut at = place(&kernel.walk, &mut next);
+            for steps in [&kernel.before, &kernel.body, &kernel.after] {
+                follow(steps, &mut at, &mut done);
+            }
+        }
+        for turns in kernel.turns.iter() {
+            for _ in 0..second {
+                let mut at = place(&turns.walk, &mut other) + turns.base;
+                follow(&turns.body, &mut at, &mut done);
+            }
         }
     }
     done.truncate(count);
@@ -262,7 +295,8 @@ fn kernels_do_what_the_threads_of_the_model_do() {
             continue; // a chain visits each line once, the model's loads are drawn one by one
         }
         // Single loads end in an mfence on the model; on the host the second reading of the clock waits for them.
-        let is_single_load = text.contains("latency") && text.contains("load") && !text.contains("persist");
+        let is_single_load =
+            (text.contains("latency") && text.contains("load") || text.contains("loaded")) && !text.contains("persist");
         let model = of_model(&point, 2000).into_iter();
         let model: Vec<Does> = model
             .filter(|(kind, _)| !is_single_load || *kind != OpKind::Mfence)
@@ -275,4 +309,119 @@ fn kernels_do_what_the_threads_of_the_model_do() {
         });
         assert_eq!(kernel.take(model.len()).collect::<Vec<_>>(), model, "{text}");
     }
+}
+
+/// Threads bound to DIMMs, on a device that is interleaved as the model's platform is.
+#[test]
+fn bound_threads_go_where_those_of_the_model_go() {
+    let text = r#"{"experiment": "align", "op": "ntstore", "size": 256, "binding": "own-dimm", "threads": 1}"#;
+    let point = Point::parse(text).unwrap();
+    let options = Options {
+        dimms: 6,
+        ..Options::default()
+    };
+    let dax = Target::Dax("/dev/dax0.0".into());
+    let bound = plan(&point, &dax, &options).unwrap();
+    assert_eq!(of_kernel(&bound, 1000), of_model(&point, 1000));
+    for isa in Isa::ALL {
+        check(&bound.jobs[0].kernel, isa, Flush::Clwb, text);
+    }
+    let unknown = plan(&point, &dax, &Options::default()).unwrap_err();
+    assert!(unknown.to_string().contains("--dimms"), "{unknown}");
+}
+
+/// The lines that a kernel has written, when it has run, are those that its description names.
+#[test]
+fn code_goes_where_its_description_says() {
+    const SPAN: u64 = 2 << 20;
+    let options = Options {
+        span: SPAN,
+        dimms: 6,
+        ..Options::default()
+    };
+    let dax = Target::Dax("/dev/dax0.0".into());
+    let memory = Mapping::new(
+        &Target::Anonymous { node: None },
+        SPAN,
+        &options,
+        &AtomicBool::new(false),
+    );
+    let memory = memory.unwrap().unwrap();
+    for (text, accesses) in [
+        (
+            r#"{"experiment": "random", "op": "ntstore", "size": 192, "threads": 1}"#,
+            50,
+        ),
+        (
+            r#"{"experiment": "random", "op": "store", "size": 4160, "threads": 1}"#,
+            7,
+        ),
+        (
+            r#"{"experiment": "stride", "op": "store", "size": 256, "stride": 65536, "threads": 1}"#,
+            40,
+        ),
+        (
+            r#"{"experiment": "flush", "pattern": "random", "size": 512, "clwb": 256, "fence": 512, "threads": 1}"#,
+            9,
+        ),
+        (
+            r#"{"experiment": "align", "op": "ntstore", "size": 256, "binding": "own-dimm", "threads": 1}"#,
+            60,
+        ),
+        (r#"{"experiment": "persist-latency", "op": "ntstore", "size": 128}"#, 30),
+        (
+            r#"{"experiment": "mix", "mix": "1:2", "op": "ntstore", "pattern": "random", "region": 65536, "threads": 1}"#,
+            20,
+        ),
+        (r#"{"experiment": "tail", "op": "ntstore", "region": 512}"#, 5),
+        (r#"{"experiment": "xpbuffer", "lines": 7}"#, 1),
+    ] {
+        let plan = plan(&Point::parse(text).unwrap(), &dax, &options).unwrap();
+        let kernel = &plan.jobs[0].kernel;
+        let flush = Flush::ALL.into_iter().find(|flush| flush.is_here()).unwrap();
+        for isa in Isa::ALL.into_iter().filter(|isa| isa.is_here()) {
+            // SAFETY: the mapping is this test's own, and so long.
+            unsafe { std::ptr::write_bytes(memory.base(), 0, SPAN as usize) };
+            let code = Arc::new(native::code(kernel, isa, flush).unwrap());
+            let mut worker = Native::new(&code, kernel, &plan.threads[0], &memory);
+            let mut samples = vec![];
+            for _ in 0..accesses {
+                worker.run(1, &mut samples).unwrap(); // one by one: a state is kept from call to call
+            }
+            assert_eq!(samples.len(), if kernel.timed { accesses } else { 0 }, "{text}");
+            // SAFETY: as above.
+            let bytes = unsafe { std::slice::from_raw_parts(memory.base(), SPAN as usize) };
+            let lines = bytes.chunks(LINE as usize).enumerate();
+            let whole = |line: &[u8]| line.iter().any(|&byte| byte != 0);
+            let written: BTreeSet<u64> = lines
+                .filter(|(_, line)| whole(line))
+                .map(|(at, _)| at as u64 * LINE)
+                .collect();
+            let stores = [OpKind::Store, OpKind::NtStore];
+            let wanted = of_kernel(&plan, ops(kernel) * accesses).into_iter();
+            let wanted: BTreeSet<u64> = wanted
+                .filter(|(kind, _)| stores.contains(kind))
+                .map(|(_, at)| at)
+                .collect();
+            assert_eq!(written, wanted, "{text}, {isa}");
+        }
+    }
+}
+
+/// What a turn of a kernel's loop does, fences counted.
+fn ops(kernel: &Kernel) -> usize {
+    let count = |steps: &[Step]| {
+        let mut done = vec![];
+        follow(steps, &mut (1 << 30), &mut done);
+        done.len()
+    };
+    let (first, second) = kernel
+        .turns
+        .as_ref()
+        .map_or((1, 0), |turns| (turns.first, turns.second));
+    let own: usize = [&kernel.before, &kernel.body, &kernel.after]
+        .into_iter()
+        .map(|steps| count(steps))
+        .sum();
+    own * first as usize + kernel.turns.as_ref().map_or(0, |turns| count(&turns.body)) * second as usize
 }

@@ -43,6 +43,7 @@ impl<'a> Native<'a> {
                 base: unsafe { memory.base().add(thread.base as usize) },
                 rng: thread.rng,
                 next: 0,
+                other: 0,
                 samples: std::ptr::null_mut(),
             },
         }
@@ -91,6 +92,7 @@ pub fn timer_overhead(memory: &Mapping, isa: Isa) -> Result<u32, HostError> {
         base: 0,
         span: memory.length(),
         rng: 0,
+        job: 0,
     };
     let mut samples = Vec::new();
     Native::new(&code, &kernel, &thread, memory).run(READINGS, &mut samples)?;

@@ -138,7 +138,7 @@ pub struct Options {
     /// Whether a file that was created stays.
     pub keep: bool,
     /// DIMMs that a DAX device is interleaved over, and the bytes of a chunk; for experiments that bind threads to DIMMs.
-    pub dimms: u64,
+    pub dimms: u32,
     pub chunk: u64,
 }
 

@@ -1,9 +1,9 @@
 //! From a point to what each thread does: a kernel, where it works, and what an access moves.
 
-use xpline_lattester::{Align, Binding, Experiment, Op, Pattern, Point, Rng};
+use xpline_lattester::{Align, Binding, Experiment, Loaded, Op, Pattern, Point, Ratio, Rng};
 
 use crate::error::HostError;
-use crate::kernel::{Fence, Kernel, LINE, Placed, Step, Touch, Walk};
+use crate::kernel::{Fence, Kernel, LINE, Placed, Step, Touch, Turns, Walk};
 use crate::options::{Options, Target};
 
 /// Bytes of a line of the half-line rounds: an XPLine.
@@ -15,16 +15,23 @@ const PAUSE: u64 = 30_000;
 /// What a point asks of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    pub kernel: Kernel,
+    /// What threads do, and which thread does what.
+    pub jobs: Vec<Job>,
     pub threads: Vec<Thread>,
     /// Bytes of memory that all threads need together.
     pub memory: u64,
-    /// Bytes that an access loads and stores, and the requests of 64 B or less that it makes.
-    pub bytes: u64,
-    pub requests: u64,
     pub judged_by: Judge,
     /// Lines of the region that hold a closed chain of pointers.
     pub chain: Option<u64>,
+}
+
+/// What a thread does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    pub kernel: Kernel,
+    /// Bytes that a turn of the kernel's loop is credited with, and the requests of 64 B or less that it makes.
+    pub bytes: u64,
+    pub requests: u64,
 }
 
 /// Where a thread works.
@@ -36,6 +43,8 @@ pub struct Thread {
     pub span: u64,
     /// Where its random numbers start.
     pub rng: u64,
+    /// Its job, by number.
+    pub job: usize,
 }
 
 /// What a point is judged by.
@@ -49,6 +58,8 @@ pub enum Judge {
     Stalls,
     /// The time of all accesses over their number: each waits for the one before.
     Chain,
+    /// The mean of the accesses of the first thread, each timed, and the bandwidth of the others.
+    Loaded,
 }
 
 /// What a point asks of the host, or why the host cannot do it.
@@ -66,14 +77,17 @@ pub fn plan(point: &Point, target: &Target, options: &Options) -> Result<Plan, H
         base: if shared { 0 } else { u64::from(thread) * span },
         span,
         rng: Rng::new(point.seed, thread).state(),
+        job: 0,
     });
     let threads: Vec<Thread> = threads.collect();
     let plan = |kernel: Kernel, bytes: u64, judged_by: Judge| Plan {
         memory: if shared { span } else { span * threads.len() as u64 },
         threads: threads.clone(),
-        requests: (bytes / LINE).max(1),
-        kernel,
-        bytes,
+        jobs: vec![Job {
+            kernel,
+            bytes,
+            requests: (bytes / LINE).max(1),
+        }],
         judged_by,
         chain: None,
     };
@@ -125,11 +139,18 @@ pub fn plan(point: &Point, target: &Target, options: &Options) -> Result<Plan, H
                 }
                 (false, fence) => access(align.op, align.size, fence),
             };
-            let walk = match align.binding {
-                Binding::SharedAll | Binding::OwnAll => random(align.size),
-                _ => return bound(align, point, target, options, body),
-            };
-            plan(Kernel::untimed(walk, body), align.size, Judge::Bandwidth)
+            let mut plan = plan(Kernel::untimed(random(align.size), body), align.size, Judge::Bandwidth);
+            if !matches!(align.binding, Binding::SharedAll | Binding::OwnAll) {
+                // A kernel a thread: each knows its DIMM.
+                let job = plan.jobs.remove(0);
+                for (number, thread) in plan.threads.iter_mut().enumerate() {
+                    let mut job = job.clone();
+                    job.kernel.walk = own_dimm(align, target, options, plan.memory, number as u64)?;
+                    plan.jobs.push(job);
+                    (thread.base, thread.span, thread.job) = (0, plan.memory, number);
+                }
+            }
+            plan
         }
         Experiment::Latency(latency) => {
             let walk = match latency.pattern {
@@ -183,7 +204,6 @@ pub fn plan(point: &Point, target: &Target, options: &Options) -> Result<Plan, H
             }
             Plan {
                 chain: Some(chase.region / LINE),
-                requests: 1,
                 ..plan(Kernel::untimed(Walk::Chain, vec![]), LINE, Judge::Chain)
             }
         }
@@ -215,6 +235,37 @@ pub fn plan(point: &Point, target: &Target, options: &Options) -> Result<Plan, H
                 Judge::Stalls,
             )
         }
+        Experiment::Mix(mix) => {
+            let (kernel, bytes) = mixing(mix.mix, mix.op, mix.pattern, mix.size, mix.region, 0, span)?;
+            plan(kernel, bytes, Judge::Bandwidth)
+        }
+        Experiment::Loaded(loaded) => {
+            let Loaded {
+                mix,
+                op,
+                pattern,
+                delay,
+                region,
+                ..
+            } = *loaded;
+            let (traffic, bytes) = mixing(mix, op, pattern, LINE, region, delay, span)?;
+            let walk = match pattern {
+                Pattern::Sequential => ring(LINE, region / LINE - 1),
+                Pattern::Random => Walk::Random {
+                    places: region / LINE,
+                    size: LINE,
+                },
+            };
+            let load = Kernel::timed(walk, vec![], vec![Step::lines(&[Touch::LoadWord], 1)], vec![]);
+            let mut plan = plan(load, LINE, Judge::Loaded);
+            plan.jobs.push(Job {
+                requests: (bytes / LINE).max(1),
+                kernel: traffic,
+                bytes,
+            });
+            plan.threads.iter_mut().skip(1).for_each(|thread| thread.job = 1);
+            plan
+        }
         other => {
             let problem = "looks inside a DIMM of the model and is not measured on the host";
             return Err(HostError::option(format!("experiment = {}", other.name()), problem));
@@ -237,6 +288,51 @@ fn touches(op: Op) -> &'static [Touch] {
         Op::Store => &[Touch::Store],
         Op::StoreClwb => &[Touch::Store, Touch::Flush],
     }
+}
+
+/// Reads in a buffer at the start of a thread's memory, and writes in one at its middle, in a ratio; a spin of so many
+/// cycles after each line. What a turn moves between caches and memory: a line stored to through the caches is read, too.
+fn mixing(
+    ratio: Ratio,
+    op: Op,
+    pattern: Pattern,
+    size: u64,
+    region: u64,
+    delay: u64,
+    span: u64,
+) -> Result<(Kernel, u64), HostError> {
+    if 2 * region > span {
+        let problem = format!("two buffers of it do not fit in the {span} bytes that a thread works in; raise --span");
+        return Err(HostError::option(format!("region = {region}"), problem));
+    }
+    let walk = match pattern {
+        Pattern::Sequential => ring(size, region / size - 1),
+        Pattern::Random => Walk::Random {
+            places: region / size,
+            size,
+        },
+    };
+    let body = |op: Op| match delay {
+        0 => vec![Step::lines(touches(op), size / LINE)],
+        delay => vec![Step::Repeat(
+            size / LINE,
+            vec![Step::lines(touches(op), 1), Step::Spin(delay)],
+        )],
+    };
+    let (loads, stores) = (u64::from(ratio.loads(op)), u64::from(ratio.writes));
+    let turns = Turns {
+        first: loads,
+        second: stores,
+        walk: walk.clone(),
+        base: span / 2,
+        body: body(op),
+    };
+    let kernel = Kernel {
+        turns: Some(turns),
+        ..Kernel::untimed(walk, body(Op::Load))
+    };
+    let lines_of_store = if op == Op::NtStore { 1 } else { 2 };
+    Ok((kernel, size * (loads + stores * lines_of_store)))
 }
 
 /// `size` bytes in ascending order, with a fence after each `fence` bytes (0: none): for loads an mfence.
@@ -273,19 +369,37 @@ fn shares(binding: Binding) -> bool {
     matches!(binding, Binding::SharedAll | Binding::SharedImc | Binding::NiSharedAll)
 }
 
-/// Threads that touch some of the DIMMs only: where the DIMM of each address is known.
-fn bound(
-    align: &Align,
-    _point: &Point,
-    target: &Target,
-    options: &Options,
-    body: Vec<Step>,
-) -> Result<Plan, HostError> {
-    let _ = (align, target, options, body);
-    Err(HostError::option(
-        "binding",
-        "the DIMM of an address is known on a device-DAX target with --dimms only",
-    ))
+/// Threads that touch one DIMM each, where the DIMM of an address is known: on a device that is interleaved as the options say.
+fn own_dimm(align: &Align, target: &Target, options: &Options, total: u64, thread: u64) -> Result<Walk, HostError> {
+    let what = "binding";
+    if align.binding != Binding::OwnDimm {
+        return Err(HostError::option(
+            what,
+            "on the host, one of own-all, shared-all and, on host:dax targets, own-dimm",
+        ));
+    }
+    if !matches!(target, Target::Dax(_)) || options.dimms == 0 {
+        let problem =
+            "own-dimm needs to know the DIMM of each address: use a host:dax target and give --dimms and --chunk";
+        return Err(HostError::option(what, problem));
+    }
+    let (chunk, dimms) = (options.chunk, u64::from(options.dimms));
+    let own = options.span / (chunk * dimms) * chunk;
+    if own < align.size || !chunk.is_multiple_of(align.size) || (thread + 1) * own * dimms > total {
+        let problem =
+            format!("must divide the {chunk} bytes of a chunk and fit in a thread's share of a DIMM, {own} bytes");
+        return Err(HostError::option(format!("size = {}", align.size), problem));
+    }
+    Ok(Walk::Placed(Placed {
+        chunk,
+        dimms,
+        first: thread % dimms,
+        step: 1,
+        choices: 1,
+        base: thread * own,
+        places: own / align.size,
+        size: align.size,
+    }))
 }
 
 /// Lines of a region in one closed chain, in random order: the byte offset that follows each line.
@@ -301,6 +415,3 @@ pub fn chain(lines: u64, seed: u64) -> Vec<u64> {
     }
     next
 }
-
-#[allow(dead_code)]
-fn placed(_: Placed) {}

@@ -13,11 +13,11 @@ use crate::counters::{Counted, MemoryControllers};
 use crate::cpu;
 use crate::environment::Environment;
 use crate::error::HostError;
-use crate::kernel::Isa;
+use crate::kernel::{Code, Isa};
 use crate::memory::Mapping;
 use crate::native::{self, Native};
 use crate::options::{Options, Target};
-use crate::plan::{self, Judge, Plan, Thread};
+use crate::plan::{self, Job, Judge, Plan, Thread};
 use crate::row::{self, Row};
 use crate::stats::LEAST_REPEATS;
 use crate::tally::Tally;
@@ -79,7 +79,10 @@ impl Host {
             Target::Block(_) => Transfers::of(point).map(drop),
             _ => {
                 let plan = plan::plan(point, &self.target, &self.options)?;
-                Ok(plan.kernel.check_instructions(self.options.flush)?)
+                let kernels = plan.jobs.iter().map(|job| &job.kernel);
+                Ok(kernels
+                    .map(|kernel| kernel.check_instructions(self.options.flush))
+                    .collect::<Result<_, _>>()?)
             }
         }
     }
@@ -89,6 +92,7 @@ impl Host {
         let mut platform = Platform::builtin("dram").expect("it is built in");
         platform.name = self.target.to_string();
         platform.core.count = self.cpus();
+        (platform.interleave.granularity, platform.interleave.dimms) = (self.options.chunk, self.options.dimms.max(1));
         platform
     }
 
@@ -154,21 +158,28 @@ impl Host {
         environment: &Arc<str>,
         stop: &AtomicBool,
     ) -> Result<Option<Row>, HostError> {
-        let code = Arc::new(native::code(&plan.kernel, self.isa, self.options.flush)?);
+        let code = |job: &Job| Ok(Arc::new(native::code(&job.kernel, self.isa, self.options.flush)?));
+        let codes: Vec<Arc<Code>> = plan.jobs.iter().map(code).collect::<Result<_, HostError>>()?;
         let worker = |thread: &Thread| {
-            let mut worker = Native::new(&code, &plan.kernel, thread, mapping);
+            let mut worker = Native::new(&codes[thread.job], &plan.jobs[thread.job].kernel, thread, mapping);
             if let Some(lines) = plan.chain {
                 worker.link(&plan::chain(lines, point.seed));
             }
             worker
         };
         let workers = plan.threads.iter().map(worker).collect();
-        let tally = Tally::new(plan.judged_by, plan.bytes, plan.requests, timer);
+        let credits = plan.threads.iter().map(|thread| &plan.jobs[thread.job]);
+        let tally = Tally::new(
+            plan.judged_by,
+            credits.map(|job| (job.bytes, job.requests)).collect(),
+            timer,
+        );
+        let flushes = plan.jobs.iter().any(|job| job.kernel.flushes());
         let huge = mapping.huge.map(|huge| huge as f64 / mapping.length() as f64);
         let row = self.repeat(workers, tally, point, environment, stop)?;
         Ok(row.map(|row| Row {
             isa: self.isa.name(),
-            flush_by: plan.kernel.flushes().then(|| self.options.flush.name()),
+            flush_by: flushes.then(|| self.options.flush.name()),
             pages: matches!(self.target, Target::Anonymous { .. }).then(|| self.options.pages.name()),
             huge_share: huge,
             mapping: mapping.how,
@@ -190,11 +201,13 @@ impl Host {
                 base: u64::from(number) * self.options.span,
                 span: self.options.span,
                 rng: 0,
+                job: 0,
             };
             Reader::new(device, &self.target, transfers, thread, number, point.seed)
         };
-        let workers = (0..point.experiment.threads()).map(reader).collect();
-        let tally = Tally::new(transfers.judged_by, transfers.size, 1, 0);
+        let threads = point.experiment.threads();
+        let workers = (0..threads).map(reader).collect();
+        let tally = Tally::new(transfers.judged_by, vec![(transfers.size, 1); threads as usize], 0);
         let row = self.repeat(workers, tally, point, environment, stop)?;
         Ok(row.map(|row| Row {
             isa: "none",
@@ -246,7 +259,7 @@ impl Host {
         let misses = tally.cache_misses();
         Ok(Some(Row {
             settings: Settings::new(&self.target.to_string(), point),
-            bandwidth_mib_s: (tally.judge() == Judge::Bandwidth).then_some(median.value),
+            bandwidth_mib_s: tally.bandwidth(),
             bytes: tally.bytes(),
             time_ns: tally.time_ns(),
             latency_mean_ns: latency(tally.judge()),

@@ -18,12 +18,15 @@ const STALL: u32 = 10;
 /// The windows of a point so far.
 pub struct Tally {
     judge: Judge,
-    bytes_of_access: u64,
-    requests_of_access: u64,
+    /// Bytes and requests that an access of each thread is credited with.
+    credits: Vec<(u64, u64)>,
     /// Cycles that reading the clock costs.
     timer: u32,
     values: Vec<f64>,
-    accesses: u64,
+    /// MiB/s of each window.
+    bandwidths: Vec<f64>,
+    bytes: u64,
+    requests: u64,
     cycles: u64,
     samples: Samples,
     stalled: Vec<u32>,
@@ -33,14 +36,15 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn new(judge: Judge, bytes_of_access: u64, requests_of_access: u64, timer: u32) -> Self {
+    pub fn new(judge: Judge, credits: Vec<(u64, u64)>, timer: u32) -> Self {
         Self {
             judge,
-            bytes_of_access,
-            requests_of_access,
+            credits,
             timer,
             values: vec![],
-            accesses: 0,
+            bandwidths: vec![],
+            bytes: 0,
+            requests: 0,
             cycles: 0,
             samples: Samples::default(),
             stalled: vec![],
@@ -53,42 +57,27 @@ impl Tally {
     /// Add what the threads did in a window.
     pub fn add(&mut self, work: Vec<Work>) {
         let clock = Clock::get();
+        let rates = work.iter().zip(&self.credits);
+        let rates = rates.map(|(work, (bytes, _))| (work.accesses * bytes) as f64 / clock.ns(work.cycles));
+        let bandwidth = rates.sum::<f64>() * 1e9 / MIB;
+        self.bandwidths.push(bandwidth);
         self.values.push(match self.judge {
-            Judge::Bandwidth => {
-                let rate = |work: &Work| (work.accesses * self.bytes_of_access) as f64 / clock.ns(work.cycles);
-                work.iter().map(rate).sum::<f64>() * 1e9 / MIB
-            }
+            Judge::Bandwidth => bandwidth,
             Judge::Chain => clock.ns(work[0].cycles) / work[0].accesses as f64,
-            Judge::Latency | Judge::Stalls => {
+            Judge::Latency | Judge::Stalls | Judge::Loaded => {
                 let cycles: f64 = work[0].samples.iter().map(|&sample| f64::from(sample)).sum();
                 net_ns(cycles / work[0].samples.len() as f64, self.timer)
             }
         });
         self.cycles += work.iter().map(|work| work.cycles).max().unwrap_or(0);
-        for one in work {
-            self.accesses += one.accesses;
+        for (one, (bytes, requests)) in work.into_iter().zip(&self.credits) {
+            self.bytes += one.accesses * bytes;
+            self.requests += one.accesses * requests;
             self.disturbance.add(one.disturbance);
             self.cache_misses = self.cache_misses.zip(one.cache_misses).map(|(sum, more)| sum + more);
             one.samples.iter().for_each(|&sample| self.samples.add(sample));
             if self.judge == Judge::Stalls {
-                self.find_stalls(&one.samples);
-            }
-        }
-    }
-
-    fn find_stalls(&mut self, samples: &[u32]) {
-        let mut sorted = samples.to_vec();
-        let Some(middle) = sorted.len().checked_sub(1).map(|last| last / 2) else {
-            return;
-        };
-        let median = *sorted.select_nth_unstable(middle).1;
-        let bound = median.saturating_sub(self.timer).saturating_mul(STALL);
-        let mut last = None;
-        for (place, &sample) in samples.iter().enumerate() {
-            if sample.saturating_sub(self.timer) > bound {
-                self.stalled.push(sample);
-                self.gaps.extend(last.map(|last| (place - last) as u64));
-                last = Some(place);
+                find_stalls(&one.samples, self.timer, &mut self.stalled, &mut self.gaps);
             }
         }
     }
@@ -110,12 +99,18 @@ impl Tally {
         Median::of(&self.values)
     }
 
+    /// The median bandwidth of the windows in MiB/s; `None` where single accesses alone are timed.
+    pub fn bandwidth(&self) -> Option<f64> {
+        let moves = matches!(self.judge, Judge::Bandwidth | Judge::Loaded);
+        moves.then(|| Median::of(&self.bandwidths).value)
+    }
+
     pub fn bytes(&self) -> u64 {
-        self.accesses * self.bytes_of_access
+        self.bytes
     }
 
     pub fn requests(&self) -> u64 {
-        self.accesses * self.requests_of_access
+        self.requests
     }
 
     /// The time of all windows, one after the other.
@@ -171,6 +166,24 @@ impl Tally {
     }
 }
 
+/// Add the accesses that took over ten times the median, and the accesses between them.
+fn find_stalls(samples: &[u32], timer: u32, stalled: &mut Vec<u32>, gaps: &mut Vec<u64>) {
+    let mut sorted = samples.to_vec();
+    let Some(middle) = sorted.len().checked_sub(1).map(|last| last / 2) else {
+        return;
+    };
+    let median = *sorted.select_nth_unstable(middle).1;
+    let bound = median.saturating_sub(timer).saturating_mul(STALL);
+    let mut last = None;
+    for (place, &sample) in samples.iter().enumerate() {
+        if sample.saturating_sub(timer) > bound {
+            stalled.push(sample);
+            gaps.extend(last.map(|last| (place - last) as u64));
+            last = Some(place);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,7 +191,7 @@ mod tests {
     #[test]
     fn bandwidth_is_that_of_all_threads_together() {
         let clock = Clock::get();
-        let mut tally = Tally::new(Judge::Bandwidth, 64, 1, 0);
+        let mut tally = Tally::new(Judge::Bandwidth, vec![(64, 1); 2], 0);
         let work = || Work {
             accesses: 1 << 14,
             cycles: clock.cycles(0.001),
@@ -201,7 +214,7 @@ mod tests {
             samples[at] = 50 + 2000;
         }
         samples[30] = 50 + 1000; // exactly ten times the median
-        let mut tally = Tally::new(Judge::Stalls, 64, 1, 50);
+        let mut tally = Tally::new(Judge::Stalls, vec![(64, 1)], 50);
         tally.add(vec![Work {
             accesses: 60,
             cycles: 1,

@@ -7,9 +7,9 @@
 //! | --- | --- |
 //! | `rdi` `rsi` | the state, accesses left |
 //! | `r8` `r9` `r10` `r11` | base, state of the generator, offset of the next place, pointer |
-//! | `r12` | factor that brings random numbers below the number of places, or the mask |
+//! | `r12` | the address bits outside a mask |
 //! | `r13` `r14` `r15` | counters of nested repeats |
-//! | `rbx` `rbp` | where the next sample goes, when the access began |
+//! | `rbx` `rbp` | where the next sample goes; when the access began, or the offset of the next place of a second walk |
 //! | `xmm0` `xmm1` | what is loaded, what is stored |
 
 use iced_x86::IcedError;
@@ -19,8 +19,8 @@ use iced_x86::code_asm::{
     zmmword_ptr,
 };
 
-use super::code::{BASE, NEXT, RNG, SAMPLES};
-use super::{Fence, Flush, Isa, Kernel, LINE, Placed, Step, Touch, Walk};
+use super::code::{BASE, NEXT, OTHER, RNG, SAMPLES};
+use super::{Fence, Flush, Isa, Kernel, LINE, Placed, Step, Touch, Turns, Walk};
 
 /// Lines that stand in the code one after the other, before it becomes a loop.
 const UNROLLED: u64 = 32;
@@ -60,7 +60,7 @@ impl Emitter {
         for register in saved {
             self.asm.push(register)?;
         }
-        for (register, offset) in [(r8, BASE), (r9, RNG), (r10, NEXT), (rbx, SAMPLES)] {
+        for (register, offset) in [(r8, BASE), (r9, RNG), (r10, NEXT), (rbp, OTHER), (rbx, SAMPLES)] {
             self.asm.mov(register, qword_ptr(rdi + offset))?;
         }
         self.asm.mov(rax, PATTERN)?;
@@ -68,17 +68,25 @@ impl Emitter {
         self.prepare(&kernel.walk)?;
         let mut top = self.asm.create_label();
         self.asm.set_label(&mut top)?;
-        self.advance(&kernel.walk)?;
-        if kernel.timed {
-            self.timed(kernel)?;
-        } else {
-            self.steps(&kernel.body, 0)?;
+        match &kernel.turns {
+            Some(turns) => self.in_turn(kernel, turns)?,
+            None => {
+                self.advance(&kernel.walk, r10)?;
+                if kernel.timed {
+                    self.timed(kernel)?;
+                } else {
+                    self.steps(&kernel.body, 0)?;
+                }
+            }
         }
         self.asm.dec(rsi)?;
         self.asm.jne(top)?;
         if kernel.walk == Walk::Chain {
             self.asm.mov(r10, r11)?;
             self.asm.sub(r10, r8)?;
+        }
+        if kernel.turns.is_some() {
+            self.asm.mov(qword_ptr(rdi + OTHER), rbp)?;
         }
         for (register, offset) in [(r9, RNG), (r10, NEXT), (rbx, SAMPLES)] {
             self.asm.mov(qword_ptr(rdi + offset), register)?;
@@ -91,6 +99,20 @@ impl Emitter {
         }
         self.asm.ret()?;
         self.asm.assemble(0)
+    }
+
+    /// Accesses along two walks in turn.
+    fn in_turn(&mut self, kernel: &Kernel, turns: &Turns) -> Emitted {
+        assert!(!kernel.timed, "accesses in turn are timed together");
+        self.repeat(turns.first, 0, |emitter| {
+            emitter.advance(&kernel.walk, r10)?;
+            emitter.steps(&kernel.body, 1)
+        })?;
+        self.repeat(turns.second, 0, |emitter| {
+            emitter.advance(&turns.walk, rbp)?;
+            emitter.step(&Step::Move(turns.base as i64), 1)?;
+            emitter.steps(&turns.body, 1)
+        })
     }
 
     /// Between two readings of the clock that nothing passes: a load ends before the second, and everything that a fence
@@ -128,25 +150,23 @@ impl Emitter {
     /// What a walk needs before the first access.
     fn prepare(&mut self, walk: &Walk) -> Emitted {
         match *walk {
-            Walk::Random { places, .. } => self.asm.mov(r12, places),
+            Walk::Random { .. } => Ok(()),
             Walk::Masked { mask, .. } => self.asm.mov(r12, !mask),
-            Walk::Placed(Placed { places, .. }) => self.asm.mov(r12, places),
             Walk::Chain => self.asm.lea(r11, r8 + r10),
-            Walk::Ring { .. } => Ok(()),
+            Walk::Ring { .. } | Walk::Placed(_) => Ok(()),
         }
     }
 
-    /// Put the address of the next access in `r11`.
-    fn advance(&mut self, walk: &Walk) -> Emitted {
+    /// Put the address of the next access in `r11`; `next` holds the offset of the next place.
+    fn advance(&mut self, walk: &Walk, next: AsmRegister64) -> Emitted {
         match *walk {
-            Walk::Random { size, .. } => {
-                self.random_below(r12)?;
+            Walk::Random { places, size } => {
+                self.random_below(places)?;
                 self.times(rdx, size)?;
                 self.asm.lea(r11, r8 + rdx)
             }
             Walk::Masked { lines, mask } => {
-                self.asm.mov(rdx, lines)?;
-                self.random_below(rdx)?;
+                self.random_below(lines)?;
                 self.asm.shl(rdx, LINE.trailing_zeros())?;
                 if mask != 0 {
                     self.asm.pdep(rdx, rdx, r12)?;
@@ -155,13 +175,13 @@ impl Emitter {
             }
             Walk::Ring { stride, last } => {
                 // next = next == last ? 0 : next + stride
-                self.asm.lea(r11, r8 + r10)?;
+                self.asm.lea(r11, r8 + next)?;
                 self.asm.xor(eax, eax)?;
                 self.asm.mov(rcx, last)?;
-                self.asm.cmp(r10, rcx)?;
+                self.asm.cmp(next, rcx)?;
                 self.asm.mov(rcx, stride)?;
-                self.asm.lea(r10, r10 + rcx)?;
-                self.asm.cmove(r10, rax)
+                self.asm.lea(next, next + rcx)?;
+                self.asm.cmove(next, rax)
             }
             Walk::Chain => self.asm.mov(r11, qword_ptr(r11)),
             Walk::Placed(placed) => self.advance_placed(&placed),
@@ -177,21 +197,16 @@ impl Emitter {
             step,
             choices,
             base,
+            places,
             size,
-            ..
         } = placed;
-        if choices > 1 {
-            self.asm.mov(rdx, choices)?;
-            self.random_below(rdx)?;
-            self.times(rdx, step)?;
-            self.asm.mov(r10, rdx)?;
-        } else {
-            self.asm.xor(r10, r10)?;
-        }
+        self.random_below(choices)?;
+        self.times(rdx, step)?;
+        self.asm.mov(r10, rdx)?;
         self.asm.mov(rcx, first)?;
         self.asm.add(r10, rcx)?;
         self.times(r10, chunk)?;
-        self.random_below(r12)?;
+        self.random_below(places)?;
         self.times(rdx, size)?;
         self.asm.mov(rcx, base)?;
         self.asm.add(rdx, rcx)?;
@@ -214,9 +229,9 @@ impl Emitter {
         self.asm.imul_2(register, rcx)
     }
 
-    /// A random number below `bound` in `rdx`: SplitMix64 and a multiplication, the numbers of the model's streams. Uses `rax` and `rcx`;
-    /// `bound` may be in `rdx` or `r12`.
-    fn random_below(&mut self, bound: AsmRegister64) -> Emitted {
+    /// A random number below `bound` in `rdx`: SplitMix64 and a multiplication, the numbers of the model's streams. Uses
+    /// `rax` and `rcx`.
+    fn random_below(&mut self, bound: u64) -> Emitted {
         self.asm.mov(rax, 0x9e37_79b9_7f4a_7c15_u64)?;
         self.asm.add(r9, rax)?;
         self.asm.mov(rax, r9)?;
@@ -230,7 +245,8 @@ impl Emitter {
         self.asm.mov(rcx, rax)?;
         self.asm.shr(rcx, 31)?;
         self.asm.xor(rax, rcx)?;
-        self.asm.mul(bound)
+        self.asm.mov(rcx, bound)?;
+        self.asm.mul(rcx)
     }
 
     fn steps(&mut self, steps: &[Step], depth: usize) -> Emitted {

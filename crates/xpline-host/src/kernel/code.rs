@@ -15,6 +15,8 @@ pub struct State {
     pub rng: u64,
     /// Offset of the next place.
     pub next: u64,
+    /// Offset of the next place of the second walk.
+    pub other: u64,
     /// Where the next sample of a timed kernel goes, in cycles of the TSC.
     pub samples: *mut u32,
 }
@@ -22,6 +24,7 @@ pub struct State {
 pub(super) const BASE: i32 = std::mem::offset_of!(State, base) as i32;
 pub(super) const RNG: i32 = std::mem::offset_of!(State, rng) as i32;
 pub(super) const NEXT: i32 = std::mem::offset_of!(State, next) as i32;
+pub(super) const OTHER: i32 = std::mem::offset_of!(State, other) as i32;
 pub(super) const SAMPLES: i32 = std::mem::offset_of!(State, samples) as i32;
 
 /// A kernel in memory that may be executed, and no longer written.

@@ -134,9 +134,7 @@ impl Kernel {
     }
 
     fn does(&self, touch: Touch) -> bool {
-        [&self.before, &self.body, &self.after]
-            .into_iter()
-            .any(|steps| has(steps, touch))
+        self.steps().any(|steps| has(steps, touch))
     }
 
     /// Whether this CPU has every instruction of the kernel; never a substitute for one that it lacks.

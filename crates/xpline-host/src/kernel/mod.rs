@@ -35,6 +35,19 @@ pub struct Kernel {
     pub after: Vec<Step>,
     /// Whether the clock is read before and after the body, and the difference kept.
     pub timed: bool,
+    /// Accesses along another walk that take turns with those along the first; not timed.
+    pub turns: Option<Turns>,
+}
+
+/// Two kinds of access in turn: so many along the first walk of a kernel, then so many along another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turns {
+    pub first: u64,
+    pub second: u64,
+    pub walk: Walk,
+    /// What the offsets of the second walk are from.
+    pub base: u64,
+    pub body: Vec<Step>,
 }
 
 /// Where accesses fall, one after the other. Addresses are offsets from a base that the thread gives.
@@ -125,7 +138,15 @@ impl Kernel {
             body,
             after: vec![],
             timed: false,
+            turns: None,
         }
+    }
+
+    /// All steps, in order.
+    pub fn steps(&self) -> impl Iterator<Item = &[Step]> {
+        let own: [&[Step]; 3] = [&self.before, &self.body, &self.after];
+        own.into_iter()
+            .chain(self.turns.as_ref().map(|turns| turns.body.as_slice()))
     }
 
     /// A kernel that times each access.
@@ -136,6 +157,7 @@ impl Kernel {
             body,
             after,
             timed: true,
+            turns: None,
         }
     }
 }
