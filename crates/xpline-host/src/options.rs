@@ -131,7 +131,8 @@ pub struct Options {
     pub precision: f64,
     /// The longest that a point may take, in seconds.
     pub time_limit: f64,
-    /// How long one repeat lasts, in seconds.
+    /// How long one repeat lasts, in seconds. Short ones, so that those in which another program has the CPU are few, and
+    /// the median is of the others.
     pub window: f64,
     /// Whether a device may be overwritten.
     pub destroy: bool,
@@ -153,7 +154,7 @@ impl Default for Options {
             span: 2 << 30,
             precision: 0.01,
             time_limit: 10.0,
-            window: 0.02,
+            window: 0.002,
             destroy: false,
             keep: false,
             dimms: 0,

@@ -16,6 +16,9 @@ const BATCH: f64 = 0.0005;
 /// How far ahead the start of a window is set, in seconds, so that every thread is there.
 const AHEAD: f64 = 0.000_02;
 
+/// How long a thread works before its first window at least, in seconds: caches fill, and clocks rise.
+const WARM_UP: f64 = 0.02;
+
 /// What a thread does.
 pub trait Worker: Send {
     /// Make so many accesses, and add a sample of each to `samples` where accesses are timed.
@@ -77,7 +80,7 @@ pub enum Next {
 }
 
 /// Run the workers, one on each of the CPUs, window after window of `seconds`. `judge` is given what every thread did in a window and
-/// says whether to go on; it is not asked about a window that `stop` cut short. The first window of each thread, in which it finds out how many accesses take how long, is not shown.
+/// says whether to go on; it is not asked about a window that `stop` cut short. Before the first, each thread finds out how many accesses take how long.
 pub fn run<W: Worker>(
     workers: Vec<W>,
     cpus: &[u32],
@@ -87,6 +90,7 @@ pub fn run<W: Worker>(
 ) -> Result<(), HostError> {
     let clock = Clock::get();
     let window = clock.cycles(seconds);
+    let warm = clock.cycles(seconds.max(WARM_UP));
     let barrier = Barrier::new(workers.len() + 1);
     let (start, over) = (AtomicU64::new(0), AtomicBool::new(false));
     let results: Vec<Mutex<Result<Work, HostError>>> =
@@ -103,7 +107,7 @@ pub fn run<W: Worker>(
                 let mut pace = Pace { cpu, window, batch: 1 };
                 let mut room = vec![];
                 if ready.is_ok() {
-                    ready = warm_up(&mut worker, window, stop).map(|(batch, samples)| {
+                    ready = warm_up(&mut worker, warm, stop).map(|(batch, samples)| {
                         pace.batch = batch;
                         room = touched(samples * 2);
                     });
@@ -172,8 +176,8 @@ fn touched(samples: usize) -> Vec<u32> {
     room
 }
 
-/// Work for a window, untimed; how many accesses make a batch, and how many samples a window gives.
-fn warm_up(worker: &mut impl Worker, window: u64, stop: &AtomicBool) -> Result<(u64, usize), HostError> {
+/// Work for so many cycles, untimed; how many accesses make a batch, and how many samples that gave.
+fn warm_up(worker: &mut impl Worker, warm: u64, stop: &AtomicBool) -> Result<(u64, usize), HostError> {
     let clock = Clock::get();
     let (begun, mut batch, mut samples) = (clock::now(), 1, Vec::new());
     let mut sampled = 0;
@@ -185,7 +189,7 @@ fn warm_up(worker: &mut impl Worker, window: u64, stop: &AtomicBool) -> Result<(
         let now = clock::now();
         if now - before < clock.cycles(BATCH) {
             batch *= 2;
-        } else if now - begun >= window {
+        } else if now - begun >= warm {
             return Ok(((batch / 2).max(1), sampled));
         }
         if stop.load(Ordering::Relaxed) {

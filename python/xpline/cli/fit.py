@@ -20,7 +20,11 @@ from xpline.fit.run import SAMPLE
 
 def fit(
     dataset: Annotated[
-        Path, typer.Option(help="Folder with data/*.csv: a clone of github.com/NVSL/OptaneStudy, or files like its.")
+        Path,
+        typer.Option(
+            help="Folder with data/*.csv: a clone of github.com/NVSL/OptaneStudy, or files like its; or a file of "
+            "results that were measured on a host."
+        ),
     ],
     platform: Annotated[
         list[str],

@@ -30,7 +30,7 @@ class HostOptions:
     span: Annotated[str, _option(help="Bytes that each thread works in.")] = "2GiB"
     precision: Annotated[str, _option(help="Half-width that the 95 % interval of a median may have.")] = "1%"
     time_limit: Annotated[float, _option(help="The longest a point may take, in seconds.")] = 10.0
-    window: Annotated[float, _option(help="Seconds of one repeat.")] = 0.02
+    window: Annotated[float, _option(help="Seconds of one repeat.")] = 0.002
     destroy: Annotated[bool, _option("--destroy", help="Let a device be overwritten.")] = False
     keep: Annotated[bool, _option("--keep", help="Leave the file that was created.")] = False
     dimms: Annotated[int, _option(min=0, help="DIMMs that a device-DAX target is interleaved over.")] = 0

@@ -10,13 +10,16 @@ A data set is a folder with ``data/bandwidth.csv``, ``data/flush.csv``, ``data/a
 from xpline.dataset.graphs import read_graph, read_scatter
 from xpline.dataset.medians import Measured, medians
 from xpline.dataset.plan import PlannedRow, plan
-from xpline.dataset.tables import CONFIGURATION, Tables, read_tables, select
+from xpline.dataset.read import read_tables
+from xpline.dataset.results import is_results
+from xpline.dataset.tables import CONFIGURATION, Tables, select
 
 __all__ = [
     "CONFIGURATION",
     "Measured",
     "PlannedRow",
     "Tables",
+    "is_results",
     "medians",
     "plan",
     "read_graph",

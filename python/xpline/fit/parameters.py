@@ -81,15 +81,15 @@ def _meets(configuration: dict[str, str | None], condition: str) -> bool:
     return configuration.get(column) in values.split("|")
 
 
-def read_parameters(path: str | Path | None = None) -> list[Parameter]:
-    """The parameters in a file, or xpline's own.
+def read_parameters(path: str | Path | None = None, own: str = "fit.toml") -> list[Parameter]:
+    """The parameters in a file, or xpline's own: ``fit.toml``, or ``fit-host.toml`` for sweeps of a host.
 
     >>> any(parameter.key == "optane.media.read_interval" for parameter in read_parameters())
     True
     """
-    name = str(path or "fit.toml")
+    name = str(path or own)
     try:
-        text = Path(path).read_text() if path else resources.files(__package__).joinpath("fit.toml").read_text()
+        text = Path(path).read_text() if path else resources.files(__package__).joinpath(own).read_text()
         content = tomllib.loads(text)
     except OSError as error:
         raise XplineError(f"parameters {name}: cannot be read: {error.strerror}") from error

@@ -44,6 +44,8 @@ def fit(
 ) -> outcome.Outcome:
     """Fit values of the first of ``platforms`` to the data set in ``directory``, and write platforms that have them.
 
+    In place of a folder, ``directory`` may be a file of results that were measured on a host.
+
     ``platforms`` are names or files; further ones stand for their kind of rows (see :mod:`xpline.fit.members`).
     ``only`` are keys or sections to fit; ``parameters`` is a file of what may be fitted in place of xpline's own.
     ``budget`` is how many runs of the sample one fit may take. Runs are kept beside ``out`` (``.cache`` appended), from
@@ -51,7 +53,8 @@ def fit(
     """
     out = Path(out)
     group = members(platforms)
-    chosen = starts(group, select(read_parameters(parameters), only))
+    own = "fit-host.toml" if dataset.is_results(Path(directory)) else "fit.toml"
+    chosen = starts(group, select(read_parameters(parameters, own), only))
     runner = Platforms(files={member.name: member.file for member in group.all})
     plan = make_plan(group, chosen, dataset.read_tables(directory), runner, sample, folds, seed)
     budget = enough(budget, plan)

@@ -43,7 +43,7 @@ class Host:
         span: int | str = "2GiB",
         precision: float | str = 0.01,
         time_limit: float = 10.0,
-        window: float = 0.02,
+        window: float = 0.002,
         destroy: bool = False,
         keep: bool = False,
         dimms: int = 0,

@@ -96,7 +96,7 @@ def look(
     tables = []
     for flush, group in zip(flushes, variants, strict=False):
         span = _span(machine, probe.cpus)
-        host = make(flush=flush, span=span, time_limit=time_limit, window=min(0.02, time_limit / 12))
+        host = make(flush=flush, span=span, time_limit=time_limit, window=min(0.002, time_limit / 12))
         tables.append(bench.run(host, group, progress=tell))
     tables += [bench.run(name, modelled, progress=tell) for name in models]
     return Look(machine, pl.concat(tables, how="diagonal_relaxed"))
