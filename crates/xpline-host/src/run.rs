@@ -79,10 +79,8 @@ impl Host {
             Target::Block(_) => Transfers::of(point).map(drop),
             _ => {
                 let plan = plan::plan(point, &self.target, &self.options)?;
-                let kernels = plan.jobs.iter().map(|job| &job.kernel);
-                Ok(kernels
-                    .map(|kernel| kernel.check_instructions(self.options.flush))
-                    .collect::<Result<_, _>>()?)
+                let mut kernels = plan.jobs.iter().map(|job| &job.kernel);
+                Ok(kernels.try_for_each(|kernel| kernel.check_instructions(self.options.flush))?)
             }
         }
     }
