@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from xpline import XplineError, _native
+from xpline import Platform, XplineError, _native
 from xpline.advice import RULES, Finding, advise
 from xpline.report.run_files import write_run
 from xpline.run import Run, rerun, run_recorded
@@ -182,6 +182,12 @@ def test_a_rule_is_seen_broken_and_kept(rule: str, tmp_path: Path) -> None:
     assert (findings[0].gain is None) == findings[0].rule.correctness
     _, findings = findings_of(write(tmp_path / "good", good()), on)
     assert not findings, [finding.to_dict() for finding in findings]
+
+
+def test_nothing_is_lost_where_the_caches_are_persistent(tmp_path: Path) -> None:
+    path = write(tmp_path / "bad", counted(False))
+    run = run_recorded(path, Platform("optane", set={"core.eadr": "true"}))
+    assert not [finding for finding in advise(run) if finding.rule.correctness]
 
 
 def test_every_rule_says_where_it_comes_from() -> None:

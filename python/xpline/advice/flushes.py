@@ -92,7 +92,7 @@ def empty_fence(run: Run) -> Iterator[Candidate]:
 
 def missing_persist(run: Run) -> Iterator[Candidate]:
     """What was stored is in the caches alone at the end, in a file of which other parts were made persistent."""
-    if run.heap:
+    if run.heap or run.main.platform["core.eadr"].value == "true":
         return
     persisted = {run.file_of(page) for page in run.main.data["persisted_pages"]}
     for line in run.lines:
