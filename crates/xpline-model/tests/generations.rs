@@ -76,6 +76,33 @@ fn with_eadr_flushes_are_left_out() {
     assert!(eadr.time < adr.time);
 }
 
+/// A burst goes at the rate of the peak power until it is as far ahead as the window allows; in the long run the average holds.
+#[test]
+fn a_burst_of_writes_draws_up_to_the_peak_power() {
+    let stores = |count: u64| {
+        (0..4 * count)
+            .map(|line| Op::new(OpKind::NtStore, line * 64, 64))
+            .collect::<Vec<_>>()
+    };
+    let fast = [
+        "core.nt_uncached=0ns",
+        "core.nt_latency=0ns",
+        "imc.wpq_per_core=64",
+        "core.fill_buffers=64",
+    ];
+    let time = |window: &str, count| {
+        let set = [&fast[..], &["optane.power.budget=12W", "optane.power.peak=20W", window]].concat();
+        run("optane-ni", &set, stores(count)).time
+    };
+    let (none, window) = ("optane.power.window=0ns", "optane.power.window=200us");
+    assert!(time(window, 1_000) * 10 < time(none, 1_000) * 9);
+    let (long, average) = (time(window, 50_000), time(none, 50_000));
+    assert!(
+        long < average && long * 100 > average * 95,
+        "{long} ps, {average} at the average"
+    );
+}
+
 #[test]
 fn a_slower_memory_takes_longer() {
     let stores = || {

@@ -12,6 +12,12 @@ pub struct Media {
     read_latency: Time,
     read_busy: Time,
     write_interval: Time,
+    /// Between two line writes of a burst, which the peak power allows.
+    peak_interval: Time,
+    /// By how much a burst may be ahead of the rate that the average power allows.
+    burst: Time,
+    /// When the line write before may be followed by another at the peak rate.
+    write_peak: Time,
     write_busy: Time,
     /// What one 64 B read takes from the write port (power and command slots are shared).
     read_cost_on_writes: Time,
@@ -31,7 +37,9 @@ struct Bank {
 impl Media {
     pub fn new(optane: &Optane) -> Self {
         let media = &optane.media;
-        let (read_interval, write_interval) = intervals(optane);
+        let (read_interval, write_interval) = intervals(optane, optane.power.budget);
+        let (_, peak_interval) = intervals(optane, optane.power.peak.max(optane.power.budget));
+        let ahead = 1.0 - peak_interval as f64 / write_interval as f64;
         Self {
             banks: vec![Bank::default(); media.banks as usize],
             read_port: 0,
@@ -40,6 +48,9 @@ impl Media {
             read_latency: media.read_latency,
             read_busy: media.read_busy,
             write_interval,
+            peak_interval,
+            burst: (optane.power.window as f64 * ahead) as Time,
+            write_peak: 0,
             write_busy: (media.write_busy as f64 * write_interval as f64 / media.write_interval as f64) as Time,
             read_cost_on_writes: media.read_cost_on_writes,
             span_shift: (media.bank_span / optane.xpbuffer.line).trailing_zeros(),
@@ -89,8 +100,9 @@ impl Media {
     #[inline]
     pub fn write(&mut self, xpline: u64, at: Time) -> WriteTurn {
         self.writes += 1;
-        let port = self.write_port.max(at);
-        self.write_port = port + self.write_interval;
+        let port = self.write_port.saturating_sub(self.burst).max(self.write_peak).max(at);
+        self.write_port = self.write_port.max(port) + self.write_interval;
+        self.write_peak = port + self.peak_interval;
         let bank = self.bank(xpline);
         let bank = &mut self.banks[bank];
         let taken = port.max(bank.free_for_writes);
@@ -110,14 +122,10 @@ pub struct WriteTurn {
 ///
 /// Law: the power above `idle` goes into reads or writes, so their rates are proportional to (budget - idle).
 /// A budget below the least that the firmware takes leaves the reference in force.
-fn intervals(optane: &Optane) -> (Time, Time) {
+fn intervals(optane: &Optane, budget: u32) -> (Time, Time) {
     let power = &optane.power;
     let media = &optane.media;
-    let budget = if power.budget < power.least {
-        power.reference
-    } else {
-        power.budget
-    };
+    let budget = if budget < power.least { power.reference } else { budget };
     let nominal = f64::from(power.reference.saturating_sub(power.idle));
     let granted = f64::from(budget.saturating_sub(power.idle).max(1));
     let scaled = |interval: Time| (interval as f64 * nominal / granted) as Time;

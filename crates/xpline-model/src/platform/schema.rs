@@ -431,6 +431,10 @@ section! {
     pub struct PowerBudget {
         /// Average power that a DIMM may draw, as set in its firmware.
         budget: Power in 1_000..=100_000,
+        /// Power that a DIMM may draw for a while, as long as the average keeps to the budget.
+        peak: Power in 1_000..=100_000,
+        /// Time over which the average is taken; 0 where the budget holds at every moment.
+        window: Duration in 0..=10_000 * US,
         /// Budget at which the media's write interval holds.
         reference: Power in 1_000..=100_000,
         /// Power that a DIMM draws without writing.
