@@ -25,7 +25,7 @@ _WHO = ("platform", "overrides", "seed", "max_requests")
 AXES = ("size", "region", "threads", "stride", "lines", "delay", "fence", "clwb", "mask")
 
 #: What a long table of :class:`Comparison` has besides the settings of points.
-_VALUES = ("memory", "metric", "value", "low", "high")
+_VALUES = ("memory", "metric", "value", "low", "high", "load")
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,8 @@ def _long(frame: pl.DataFrame) -> pl.DataFrame:
         memory.alias("memory"),
         metric.alias("metric"),
         pl.coalesce(*METRICS).cast(pl.Float64).alias("value"),
+        # The bandwidth under which a latency was measured: the axis of a loaded memory.
+        pl.when(pl.col("latency_mean_ns").is_not_null()).then("bandwidth_mib_s").cast(pl.Float64).alias("load"),
         pl.col("ci_low").cast(pl.Float64).alias("low"),
         pl.col("ci_high").cast(pl.Float64).alias("high"),
     ).drop_nulls("value")

@@ -44,6 +44,9 @@ def draw(
     for sweep in comparison.sweeps():
         if sweep.axis is None:
             continue
+        if sweep.experiment == "loaded":
+            figures.append(_loaded(sweep, comparison.memories, *(titles or {}).get("loaded", ("Loaded", ""))))
+            continue
         title, caption = (titles or {}).get(sweep.experiment, (sweep.experiment.replace("-", " ").capitalize(), ""))
         data = pl.concat([_data(where, curves, sweep) for where, curves in sweep.panels(comparison.memories)])
         here = marks if sweep.axis == "region" else None
@@ -59,6 +62,38 @@ def draw(
         )
         figures.append(Figure(name, title, caption, style.finish(chart, title, subtitle), data, None))
     return figures
+
+
+def _loaded(sweep: Sweep, memories: Sequence[str], title: str, caption: str) -> Figure:
+    """Latency against the bandwidth that others have at the same time, whatever made it."""
+    rows = sweep.frame.drop_nulls("load")
+    data = rows.select(
+        pl.lit("").alias("panel"),
+        pl.col("memory").alias("series"),
+        (pl.col("load") / _MIB_IN_GIB).alias("x"),
+        pl.col("value").alias("y"),
+        "low",
+        "high",
+    )
+    colour = style.colour_of(dict(zip(memories, _COLOURS * len(memories), strict=False)))
+    x = alt.X("x:Q", axis=alt.Axis(title="bandwidth of all threads (GiB/s)"), scale=alt.Scale(zero=True))
+    y = _y("mean latency (ns)", data)
+    base = alt.Chart(data)
+    tooltip = [
+        alt.Tooltip("series:N", title="memory"),
+        alt.Tooltip("x:Q", title="GiB/s"),
+        alt.Tooltip("y:Q", title="ns"),
+    ]
+    layers = [
+        base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, order="x:Q"),
+        base.mark_circle(size=22, opacity=1).encode(x=x, y=y, color=colour, tooltip=tooltip),
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=1.4)
+        .encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour),
+    ]
+    chart = alt.layer(*layers, width=_WIDTHS[1], height=_HEIGHT)
+    subtitle = "bars: 95 % confidence interval of a measured median" if data["low"].drop_nulls().len() else ""
+    return Figure("loaded-latency", title, caption, style.finish(chart, title, subtitle), data, None)
 
 
 def _columns(panels: Sequence[str]) -> list[tuple[str, int]]:

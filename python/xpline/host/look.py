@@ -26,6 +26,9 @@ BUDGET = 40.0
 #: The most a model runs for a point, in requests: what it does not know to 1 % by then is not missed in a figure.
 _REQUESTS = 200_000
 
+#: Pauses of threads that load the memory, in core clocks.
+_DELAYS = [0, 100, 300, 1000, 5000]
+
 #: Cores of the models.
 _MODEL_CORES = 24
 
@@ -106,7 +109,7 @@ def plan(cpus: int, span: int) -> dict[str, list[Point]]:
     """The points of a look, and those that are repeated with each way to flush.
 
     >>> {point["experiment"] for point in plan(2, 1 << 30)["usual"]} == {
-    ...     "chase", "stride", "random", "persist-latency"
+    ...     "chase", "stride", "random", "loaded", "persist-latency"
     ... }
     True
     """
@@ -117,11 +120,27 @@ def plan(cpus: int, span: int) -> dict[str, list[Point]]:
             *bench.points("chase", region=regions, cached=True),
             *bench.points("stride", op="load,store,ntstore", size=256, stride=None, fence=0, threads=f"1..{cpus}"),
             *bench.points("random", op="load,ntstore", size=[64, 256, 1024, 4096, 16384], threads=1),
+            *loaded_points(cpus - 1, span // 2),
             *bench.points("persist-latency", op="ntstore", size=[64, 256, 1024, 4096]),
             *flush,
         ],
         "flush": flush,
     }
+
+
+def loaded_points(threads: int, region: int) -> list[Point]:
+    """Latency beside so many threads that read as fast as they can, and slower; none on a machine with one CPU."""
+    if threads < 1:
+        return []
+    return bench.points(
+        "loaded",
+        mix="1:0",
+        op="ntstore",
+        pattern="random",
+        delay=_DELAYS,
+        region=min(region, GIB),
+        threads=threads,
+    )
 
 
 def on_models(points: list[Point]) -> list[Point]:
@@ -133,10 +152,11 @@ def on_models(points: list[Point]) -> list[Point]:
     regions = sorted(point["region"] for point in points if "region" in point)
     few = {*regions[::2], regions[-1]}
     chase = [point for point in points if point.get("region") in few]
-    others = [point for point in points if point["experiment"] not in ("chase", "stride")]
+    others = [point for point in points if point["experiment"] not in ("chase", "stride", "loaded")]
+    loads = loaded_points(_MODEL_CORES - 1, GIB) if any(point["experiment"] == "loaded" for point in points) else []
     ops = list(dict.fromkeys(point["op"] for point in points if point["experiment"] == "stride"))
     threads = bench.points("stride", op=ops, size=256, stride=None, fence=0, threads=f"1..{_MODEL_CORES}")
-    return chase + [point | {"max_requests": _REQUESTS} for point in threads + others]
+    return chase + [point | {"max_requests": _REQUESTS} for point in threads + loads + others]
 
 
 def _span(machine: Machine, threads: int) -> int:

@@ -30,6 +30,11 @@ _TITLES = {
         "Random accesses of one thread, aligned to their size. A steep rise means that neighbouring lines come cheaper "
         "than others: prefetchers, open rows, or, on Optane, lines of 256 B in the media.",
     ),
+    "loaded": (
+        "Latency of a loaded memory",
+        "Random loads of one thread, each timed, while all others read at random as fast as they "
+        "can, and with pauses: one thread fewer than the machine has CPUs, 23 on the models.",
+    ),
     "persist-latency": (
         "Latency of a persistent write",
         "Writing so many bytes in sequence to cached lines, and an sfence: with ntstores, and with stores and the "
