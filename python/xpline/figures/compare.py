@@ -76,7 +76,11 @@ def _loaded(sweep: Sweep, memories: Sequence[str], title: str, caption: str) -> 
         "high",
     )
     colour = style.colour_of(dict(zip(memories, _COLOURS * len(memories), strict=False)))
-    x = alt.X("x:Q", axis=alt.Axis(title="bandwidth of all threads (GiB/s)"), scale=alt.Scale(zero=True))
+    x = alt.X(
+        "x:Q",
+        axis=alt.Axis(title="bandwidth of all threads (GiB/s)", format="~g", tickCount=8),
+        scale=alt.Scale(type="log"),
+    )
     y = _y("mean latency (ns)", data)
     base = alt.Chart(data)
     tooltip = [

@@ -21,7 +21,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 MODELS = ("dram", "optane")
 
 #: Seconds that the points on the host may take together, of the 90 s that a look takes at most.
-BUDGET = 40.0
+BUDGET = 30.0
 
 #: The most a model runs for a point, in requests: what it does not know to 1 % by then is not missed in a figure.
 _REQUESTS = 200_000
@@ -33,7 +33,7 @@ _DELAYS = [0, 100, 300, 1000, 5000]
 _MODEL_CORES = 24
 
 #: Bytes that threads work in, at most: enough to miss every cache.
-_SPAN = GIB
+_SPAN = GIB // 2
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def on_models(points: list[Point]) -> list[Point]:
     few = {*regions[::2], regions[-1]}
     chase = [point for point in points if point.get("region") in few]
     others = [point for point in points if point["experiment"] not in ("chase", "stride", "loaded")]
-    loads = loaded_points(_MODEL_CORES - 1, GIB) if any(point["experiment"] == "loaded" for point in points) else []
+    loads = loaded_points(_MODEL_CORES - 1, _SPAN) if any(point["experiment"] == "loaded" for point in points) else []
     ops = list(dict.fromkeys(point["op"] for point in points if point["experiment"] == "stride"))
     threads = bench.points("stride", op=ops, size=256, stride=None, fence=0, threads=f"1..{_MODEL_CORES}")
     return chase + [point | {"max_requests": _REQUESTS} for point in threads + loads + others]
