@@ -68,6 +68,7 @@ MEASURES: dict[str, type[pl.DataType]] = {
     "imc_written_bytes": pl.Int64,
     "buffer_hit_ratio": pl.Float64,
     "l3_hit_ratio": pl.Float64,
+    "near_miss_ratio": pl.Float64,  # of the requests, those that missed the DRAM of Memory Mode
     "requests": pl.Int64,
     "settled": pl.Boolean,  # the mean was stable to 1 % before max_requests ran out
     "source": pl.String,

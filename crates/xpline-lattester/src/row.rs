@@ -50,6 +50,8 @@ pub struct Row {
     /// Share of the requests that found their line in the XPBuffer (Optane) or their row open (DRAM).
     pub buffer_hit_ratio: Option<f64>,
     pub l3_hit_ratio: Option<f64>,
+    /// Share of the requests that did not find their line in the near memory of Memory Mode.
+    pub near_miss_ratio: Option<f64>,
     /// Loads, stores and ntstores of the cores.
     pub requests: u64,
     /// Whether the mean was stable to 1 % before `max_requests` ran out.
@@ -151,6 +153,8 @@ impl Row {
             buffer_misses,
             media_reads,
             media_writes,
+            near_hits,
+            near_misses,
             ..
         } = counted.dimm_total();
         let core = &counted.core;
@@ -184,6 +188,7 @@ impl Row {
             imc_written_bytes: writes * 64,
             buffer_hit_ratio: share(buffer_hits, buffer_misses),
             l3_hit_ratio: share(counted.l3.hits, counted.l3.misses),
+            near_miss_ratio: share(near_misses, near_hits),
             requests: core.loads + core.stores + core.nt_stores,
             settled,
             source: "model",

@@ -18,7 +18,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use xpline_model::platform::Memory;
+use xpline_model::platform::{Memory, Pages};
 use xpline_model::{Counters, Machine, NANOSECOND, Platform, Program, Time, Traced};
 
 use crate::parts::Marks;
@@ -257,10 +257,7 @@ fn machine(platform: &Platform, experiment: &Experiment) -> Machine {
 
 /// Writes of a line after which a page moves; 0 where none does.
 fn writes_of_move(platform: &Platform) -> u64 {
-    match &platform.memory {
-        Memory::Optane(optane) => optane.wear.interval.into(),
-        Memory::Dram(_) | Memory::Hybrid(..) => 0,
-    }
+    platform.memory.optane().map_or(0, |optane| optane.wear.interval.into())
 }
 
 fn requests(counters: &Counters) -> u64 {
@@ -285,12 +282,40 @@ fn leaves_dirty_lines(experiment: &Experiment) -> bool {
     }
 }
 
-/// Random loads after which the caches hold what they can of a region that stays in them: 95 % of it.
+/// Requests after which caches hold what they can of what stays in them: of a chase's region, by random loads, 95 %.
 fn filling(platform: &Platform, experiment: &Experiment) -> u64 {
     match experiment {
         Experiment::Chase(chase) if chase.cached => 3 * chase.region.min(platform.l3.size) / LINE,
-        _ => 0,
+        experiment => 2 * near_pass(platform, experiment).unwrap_or(0),
     }
+}
+
+/// The longest pass through near memory that is waited for: where it is longer, each line is where it was first put.
+const LONGEST_PASS: u64 = 1 << 20;
+
+/// In Memory Mode, requests in which the threads pass once through buffers whose pages meet in the frames of the near memory: after that
+/// each frame holds what came by last. `None` where none meet, or a pass is too long.
+fn near_pass(platform: &Platform, experiment: &Experiment) -> Option<u64> {
+    let Memory::MemoryMode(mode) = &platform.memory else {
+        return None;
+    };
+    let (mix, op, region, threads) = match experiment {
+        Experiment::Mix(run) => (run.mix, run.op, run.region, run.threads),
+        Experiment::Loaded(run) => (run.mix, run.op, run.region, run.threads),
+        _ => return None,
+    };
+    let parts = [mix.loads(op), mix.writes]
+        .map(u64::from)
+        .into_iter()
+        .filter(|&part| part > 0);
+    let buffers = parts.clone().count() as u64;
+    let lines = u64::from(threads) * region / LINE;
+    let frames = mode.near.size * u64::from(platform.interleave.dimms);
+    if mode.near.pages == Pages::Contiguous && buffers * lines * LINE <= frames {
+        return None;
+    }
+    let pass = lines * parts.clone().sum::<u64>() / parts.min()?;
+    (pass <= LONGEST_PASS).then_some(pass)
 }
 
 /// Requests after which an experiment has done all that it does: a timed access, with those that bring its lines
@@ -304,6 +329,6 @@ fn requests_of_round(platform: &Platform, experiment: &Experiment) -> u64 {
         Experiment::Tail(_) => TAIL / WINDOWS as u64,
         Experiment::Workload(workload) => workload.requests_of_round(),
         Experiment::Wear(wear) => MOVES * writes_of_move(platform) * wear.size.max(line_bytes(platform)) / LINE,
-        _ => 1,
+        experiment => near_pass(platform, experiment).unwrap_or(1),
     }
 }

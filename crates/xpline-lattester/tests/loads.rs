@@ -117,6 +117,17 @@ fn latency_rises_with_the_load_and_bandwidth_with_it() {
     assert!((idle.latency_mean_ns.unwrap() / alone.latency_mean_ns.unwrap() - 1.0).abs() < 0.03);
 }
 
+/// However many ops have passed the caches before, it is the loads that are timed and not the time between them.
+#[test]
+fn loads_are_timed_beside_stores_of_any_number_of_threads() {
+    for threads in 13..17 {
+        let json = format!(
+            r#"{{"experiment": "loaded", "mix": "2:1", "op": "store", "pattern": "random", "delay": 100, "threads": {threads}, "max_requests": 100000}}"#
+        );
+        assert!(run("dram", &json).latency_p50_ns.unwrap() > 80.0, "{threads} threads");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 

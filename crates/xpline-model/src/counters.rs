@@ -39,6 +39,11 @@ pub struct DimmCounters {
     /// Lines of the medium (256 B on Optane, 64 B on DRAM) read and written.
     pub media_reads: u64,
     pub media_writes: u64,
+    /// Requests that found their line in the near memory, and those that did not, in Memory Mode.
+    pub near_hits: u64,
+    pub near_misses: u64,
+    /// Lines of the near memory that went back to Optane.
+    pub near_write_backs: u64,
     /// Pages that wear levelling moved.
     pub page_moves: u64,
     /// Integral of the write pending queue's occupancy, entries x ps.
@@ -96,6 +101,9 @@ difference!(DimmCounters {
     ait_misses,
     media_reads,
     media_writes,
+    near_hits,
+    near_misses,
+    near_write_backs,
     page_moves,
     wpq_occupancy_ps,
     rpq_occupancy_ps
@@ -132,6 +140,9 @@ impl Counters {
             total.ait_misses += dimm.ait_misses;
             total.media_reads += dimm.media_reads;
             total.media_writes += dimm.media_writes;
+            total.near_hits += dimm.near_hits;
+            total.near_misses += dimm.near_misses;
+            total.near_write_backs += dimm.near_write_backs;
             total.page_moves += dimm.page_moves;
             total.wpq_occupancy_ps += dimm.wpq_occupancy_ps;
             total.rpq_occupancy_ps += dimm.rpq_occupancy_ps;

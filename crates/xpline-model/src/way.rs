@@ -28,6 +28,10 @@ pub enum Part {
     Row,
     /// A column of an open row, and its data on the bus.
     Column,
+    /// A miss of the near memory, in the memory controller.
+    NearMiss,
+    /// Room among the lines that go back from near memory to Optane.
+    Victims,
     /// The DDR-T link towards an Optane DIMM.
     LinkIn,
     /// A page that wear levelling moves.
@@ -78,6 +82,8 @@ impl Part {
             Self::Bus => "wait: data bus",
             Self::Row => "bank and row",
             Self::Column => "column and data",
+            Self::NearMiss => "near memory miss",
+            Self::Victims => "wait: lines going back to Optane",
             Self::LinkIn => "wait: DDR-T link in",
             Self::PageMove => "wait: wear levelling moves the page",
             Self::Slot => "wait: XPBuffer line to be emptied",

@@ -82,6 +82,31 @@ proptest! {
         prop_assert_eq!(total.reads + total.writes, total.buffer_hits + total.buffer_misses);
     }
 
+    /// In Memory Mode what is written is in a cache, in DRAM, in a buffer or on the media, and Optane gets back what was in DRAM, whole.
+    #[test]
+    fn no_written_line_is_lost_in_memory_mode(
+        threads in any_threads(),
+        line in prop::sample::select(vec!["64B", "256B", "4KiB"]),
+        pages in prop::sample::select(vec!["contiguous", "random"]),
+    ) {
+        let sets = [format!("near.line={line}"), format!("near.pages={pages}"), "near.size=64KiB".into()];
+        let platform = Platform::load("memory-mode", &sets, &|_| Err(std::io::ErrorKind::NotFound.into())).unwrap();
+        let (counters, unwritten) = run(&platform, &threads);
+        let total = counters.dimm_total();
+        let pieces_of_line = line.trim_end_matches("KiB").trim_end_matches('B').parse::<u64>().unwrap()
+            * if line.ends_with("KiB") { 16 } else { 1 } / if line.ends_with("KiB") { 1 } else { 64 };
+        prop_assert_eq!(total.writes, total.near_write_backs * pieces_of_line);
+        let written: std::collections::HashSet<u64> = threads
+            .iter()
+            .flatten()
+            .filter(|op| matches!(op.kind, OpKind::Store | OpKind::NtStore | OpKind::LockedRmw))
+            .map(|op| op.addr / 64)
+            .collect();
+        let pieces = counters.media_line_bytes / 64;
+        prop_assert!(total.media_writes * pieces + unwritten >= written.len() as u64);
+        prop_assert!(total.near_write_backs <= total.near_misses);
+    }
+
     #[test]
     fn the_same_ops_give_the_same_counts(threads in any_threads()) {
         let platform = Platform::builtin("optane").unwrap();

@@ -51,6 +51,7 @@ SHOWN = {
     "stall_interval": ("writes between", "{}"),
     "stall_ns": ("stall ns", "{:.0f}"),
     "miss_ratio": ("missed", "{:.3f}"),
+    "near_miss_ratio": ("near misses", "{:.3f}"),
     "ewr": ("EWR", "{:.3f}"),
     "err": ("ERR", "{:.3f}"),
     "precision": ("±", "{:.1%}"),

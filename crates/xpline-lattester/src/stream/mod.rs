@@ -107,7 +107,7 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
         }
         Experiment::Replacement(run) => match &platform.memory {
             Memory::Optane(optane) => Stream::Replacement(Probes::new(optane, run, rng)),
-            Memory::Dram(_) | Memory::Hybrid(..) => unreachable!("the check refuses platforms without the buffer"),
+            _ => unreachable!("the check refuses platforms without the buffer"),
         },
         &Experiment::Wear(point::Wear { op, size }) => {
             Stream::TimedSequential(Timed::rewrite(Stride::ring(base, size, size), op, size))
@@ -227,10 +227,7 @@ fn bound(platform: &Platform, align: &Align, thread: u32, rng: Rng) -> Stream {
 
 /// Bytes of the lines that the half-line rounds write.
 pub fn line_bytes(platform: &Platform) -> u64 {
-    match &platform.memory {
-        Memory::Optane(optane) => optane.xpbuffer.line,
-        Memory::Dram(_) | Memory::Hybrid(..) => XPLINE,
-    }
+    platform.memory.optane().map_or(XPLINE, |optane| optane.xpbuffer.line)
 }
 
 impl Stream {
@@ -241,6 +238,8 @@ impl Stream {
             Self::Stride(accesses) => accesses.set_warming(warming),
             Self::Align(accesses) => accesses.set_warming(warming),
             Self::Chain(chain) => chain.set_warming(warming),
+            Self::TimedSequential(timed) => timed.restart(),
+            Self::TimedRandom(timed) => timed.restart(),
             _ => {}
         }
     }

@@ -101,6 +101,12 @@ impl<W: Walk> Timed<W> {
         &mut self.samples
     }
 
+    /// Begin with a new access: while caches are warmed nobody reads the clock, and an access may be half done.
+    pub fn restart(&mut self) {
+        self.started = None;
+        self.begin();
+    }
+
     pub fn stamp(&mut self, now: Time) {
         match self.started.take() {
             None => self.started = Some(now),

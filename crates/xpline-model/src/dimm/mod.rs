@@ -4,6 +4,7 @@ pub mod ait;
 pub mod dram;
 pub mod hybrid;
 pub mod media;
+pub mod near;
 pub mod optane;
 pub mod wear;
 pub mod xpbuffer;
@@ -14,6 +15,7 @@ use crate::time::Time;
 use crate::way::Follow;
 use dram::DramDimm;
 use hybrid::HybridDimm;
+use near::NearFar;
 use optane::OptaneDimm;
 
 /// A line that the medium wrote.
@@ -30,6 +32,7 @@ pub enum Dimm {
     Optane(Box<OptaneDimm>),
     Dram(Box<DramDimm>),
     Hybrid(Box<HybridDimm>),
+    NearFar(Box<NearFar>),
 }
 
 impl Dimm {
@@ -38,6 +41,10 @@ impl Dimm {
             Memory::Optane(optane) => Self::Optane(Box::new(OptaneDimm::new(optane))),
             Memory::Dram(dram) => Self::Dram(Box::new(DramDimm::new(dram))),
             Memory::Hybrid(hybrid, dram) => Self::Hybrid(Box::new(HybridDimm::new(hybrid, dram))),
+            Memory::MemoryMode(mode) => match platform.volatile.platform.as_deref().map(|near| &near.memory) {
+                Some(Memory::Dram(near)) => Self::NearFar(Box::new(NearFar::new(mode, near))),
+                _ => unreachable!("a check has let the platform pass"),
+            },
         }
     }
 
@@ -48,6 +55,7 @@ impl Dimm {
             Self::Optane(dimm) => dimm.read(address, at, in_flight, follow),
             Self::Dram(dimm) => dimm.read(address, at, follow),
             Self::Hybrid(dimm) => dimm.read(address, at, follow),
+            Self::NearFar(dimm) => dimm.read(address, at, in_flight, follow),
         }
     }
 
@@ -58,6 +66,7 @@ impl Dimm {
             Self::Optane(dimm) => dimm.write(address, at, in_flight, follow),
             Self::Dram(dimm) => dimm.write(address, at, follow),
             Self::Hybrid(dimm) => dimm.write(address, at, follow),
+            Self::NearFar(dimm) => dimm.write(address, at, in_flight, follow),
         }
     }
 
@@ -68,6 +77,7 @@ impl Dimm {
             Self::Optane(dimm) => dimm.media_reads(),
             Self::Dram(dimm) => dimm.counters.media_reads,
             Self::Hybrid(dimm) => dimm.media_reads(),
+            Self::NearFar(dimm) => dimm.media_reads(),
         }
     }
 
@@ -76,6 +86,7 @@ impl Dimm {
         match self {
             Self::Optane(dimm) => dimm.watched = Some(Vec::new()),
             Self::Dram(_) | Self::Hybrid(_) => {}
+            Self::NearFar(dimm) => dimm.watch_media(),
         }
     }
 
@@ -84,6 +95,7 @@ impl Dimm {
         match self {
             Self::Optane(dimm) => dimm.watched.as_mut().map(std::mem::take).unwrap_or_default(),
             Self::Dram(_) | Self::Hybrid(_) => Vec::new(),
+            Self::NearFar(dimm) => dimm.take_media_writes(),
         }
     }
 
@@ -92,6 +104,7 @@ impl Dimm {
             Self::Optane(dimm) => dimm.counters(),
             Self::Dram(dimm) => dimm.counters,
             Self::Hybrid(dimm) => dimm.counters(),
+            Self::NearFar(dimm) => dimm.counters(),
         }
     }
 
@@ -100,6 +113,7 @@ impl Dimm {
         match self {
             Self::Optane(dimm) => dimm.dirty_pieces(),
             Self::Dram(_) | Self::Hybrid(_) => 0,
+            Self::NearFar(dimm) => dimm.dirty_pieces(),
         }
     }
 }

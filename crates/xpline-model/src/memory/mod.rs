@@ -10,7 +10,7 @@ mod wpq;
 
 use crate::counters::DimmCounters;
 pub use crate::dimm::MediaWrite;
-use crate::platform::Platform;
+use crate::platform::{Memory as Kind, Platform};
 use crate::time::Time;
 use crate::way::Follow;
 use link::{Homes, Link};
@@ -39,9 +39,10 @@ impl Memory {
         }
     }
 
-    /// The platform's own memory, and the volatile memory beside it from [`VOLATILE`] on where it has one.
+    /// The platform's own memory, and the volatile memory beside it from [`VOLATILE`] on where it has one that is no cache.
     pub fn with_volatile(platform: &Platform) -> Self {
-        let volatile = platform.volatile.platform.as_deref();
+        let is_cache = matches!(platform.memory, Kind::MemoryMode(_));
+        let volatile = platform.volatile.platform.as_deref().filter(|_| !is_cache);
         Self {
             volatile: volatile.map(|volatile| Box::new(Self::new(volatile))),
             ..Self::new(platform)

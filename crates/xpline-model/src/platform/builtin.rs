@@ -24,6 +24,8 @@ pub const PLATFORMS: &[Builtin] = builtin![
     "dram",
     "optane-remote",
     "dram-remote",
+    "memory-mode",
+    "pmep",
     "optane-ni-sec23",
     "optane-2dimms",
     "optane-4dimms",

@@ -1,7 +1,7 @@
 //! What must hold between the values of a platform.
 
 use super::error::{BadValue, PlatformError};
-use super::schema::{Ait, Dram, Media, Memory, Optane, Platform};
+use super::schema::{Ait, Dram, Media, Memory, MemoryMode, Optane, Platform};
 use super::unit::{Bytes, Duration, Power, render};
 use crate::time::Time;
 
@@ -21,6 +21,7 @@ pub fn check(platform: &Platform) -> Result<(), PlatformError> {
             check.multiple("hybrid.cache", hybrid.cache, set, "hybrid.ways x hybrid.page")?;
             check.dram(dram)
         }
+        Memory::MemoryMode(mode) => check.memory_mode(mode),
     }
 }
 
@@ -93,6 +94,16 @@ impl Check<'_> {
                     &format!("more than optane.power.idle = {}", render::<Power>(power.idle)),
                 )
             })
+    }
+
+    fn memory_mode(&self, mode: &MemoryMode) -> Result<(), PlatformError> {
+        self.require(
+            "volatile",
+            self.0.volatile.name != "none",
+            "no DRAM to cache Optane in",
+            "a platform of DRAM",
+        )?;
+        self.optane(&mode.far)
     }
 
     fn dram(&self, dram: &Dram) -> Result<(), PlatformError> {

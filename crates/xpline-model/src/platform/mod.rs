@@ -36,8 +36,9 @@ pub use error::{BadValue, Origin, PlatformError};
 pub use key::{Entry, Key, Provenance};
 pub use load::ReadFile;
 pub use schema::{
-    Ait, BufferReplacement, Core, Ddrt, Dram, Hybrid, Imc, Interleave, Link, Media, Memory, MemoryKind, Mesh, Nodes,
-    Optane, Platform, PowerBudget, Prefetch, PrivateCache, Replacement, SharedCache, Volatile, Wear, XpBuffer,
+    Ait, BufferReplacement, Core, Ddrt, Dram, Hybrid, Imc, Interleave, Link, Media, Memory, MemoryKind, MemoryMode, Mesh,
+    Near, Nodes, Optane, Pages, Platform, PowerBudget, Prefetch, PrivateCache, Replacement, SharedCache, Volatile, Wear,
+    XpBuffer,
 };
 pub use unit::Sockets;
 
@@ -65,6 +66,7 @@ impl Platform {
             Memory::Optane(optane) => optane.xpbuffer.line,
             Memory::Dram(_) => 64,
             Memory::Hybrid(hybrid, _) => hybrid.page,
+            Memory::MemoryMode(mode) => mode.far.xpbuffer.line,
         }
     }
 

@@ -58,6 +58,8 @@ choice! {
         Dram = "dram",
         /// DRAM as a cache in front of NAND flash.
         Hybrid = "hybrid",
+        /// Optane behind a cache of the DRAM beside it.
+        MemoryMode = "memory-mode",
     }
 }
 
@@ -68,6 +70,14 @@ pub enum Memory {
     Dram(Box<Dram>),
     /// Flash, and the DRAM in front of it.
     Hybrid(Box<Hybrid>, Box<Dram>),
+    MemoryMode(Box<MemoryMode>),
+}
+
+/// Memory Mode: DRAM, which is the platform's volatile memory, as a cache in front of Optane.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryMode {
+    pub near: Near,
+    pub far: Optane,
 }
 
 impl Memory {
@@ -77,6 +87,16 @@ impl Memory {
             Self::Optane(_) => "optane",
             Self::Dram(_) => "dram",
             Self::Hybrid(..) => "hybrid",
+            Self::MemoryMode(_) => "memory-mode",
+        }
+    }
+
+    /// The Optane DIMMs, where the memory has some.
+    pub fn optane(&self) -> Option<&Optane> {
+        match self {
+            Self::Optane(optane) => Some(optane),
+            Self::Dram(_) | Self::Hybrid(..) => None,
+            Self::MemoryMode(mode) => Some(&mode.far),
         }
     }
 }
@@ -119,11 +139,16 @@ impl Node for Memory {
                 Box::new(Hybrid::read(reader, "hybrid", "", section)?),
                 Box::new(Dram::read(reader, "dram", "", section)?),
             ),
+            MemoryKind::MemoryMode => Self::MemoryMode(Box::new(MemoryMode {
+                near: Near::read(reader, "near", "", section)?,
+                far: Optane::read(reader, "optane", "", section)?,
+            })),
         })
     }
 
     fn list(path: &str, about: &str, section: &Section, keys: &mut Vec<Key>) {
         MemoryKind::list(path, about, &Any, keys);
+        Near::list("near", "", section, keys);
         Optane::list("optane", "", section, keys);
         Dram::list("dram", "", section, keys);
         Hybrid::list("hybrid", "", section, keys);
@@ -307,6 +332,32 @@ section! {
         granularity: Bytes in (256..=GIB).power_of_two(),
         /// Whether each round begins with another DIMM, as the bits above say.
         hashed: Flag in Any,
+    }
+}
+
+section! {
+    /// Memory Mode: the DRAM of each channel as a cache in front of its Optane DIMM.
+    pub struct Near {
+        /// DRAM of a channel.
+        size: Bytes in (64 * KIB..=1024 * GIB).multiple_of(4 * KIB),
+        /// Bytes that go from Optane to DRAM and back at once.
+        line: Bytes in (64..=4 * KIB).power_of_two(),
+        /// Where the operating system places pages in the DRAM's frames.
+        pages: Pages in Any,
+        /// Time that a miss takes in the memory controller, besides the look-up in DRAM and the read of Optane.
+        miss: Duration in 0..=10 * US,
+        /// Written lines on their way back to Optane, of a channel.
+        victims: Count in 1..=1024,
+    }
+}
+
+choice! {
+    /// Where the operating system places pages in the frames of the near memory.
+    pub enum Pages {
+        /// In the order in which they are first used: pages meet only when there are more of them than frames.
+        Contiguous = "contiguous",
+        /// Anywhere: some frames have several pages, others none.
+        Random = "random",
     }
 }
 
