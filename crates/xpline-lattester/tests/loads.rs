@@ -20,8 +20,14 @@ fn ops(json: &str, thread: usize, count: usize) -> Vec<Op> {
     (0..count).filter_map(|_| stream.next_op()).collect()
 }
 
+/// Kinds, and addresses from the first load and the first write on.
 fn kinds(ops: &[Op]) -> Vec<(OpKind, u64)> {
-    ops.iter().map(|op| (op.kind, op.addr)).collect()
+    let first = |is_load: bool| ops.iter().find(|op| (op.kind == OpKind::Load) == is_load).unwrap().addr;
+    let from = |op: &Op| match op.kind {
+        OpKind::Load => op.addr - first(true),
+        _ => op.addr - first(false) + GIB,
+    };
+    ops.iter().map(|op| (op.kind, from(op))).collect()
 }
 
 fn mix(mix: &str, op: &str, threads: u32) -> String {
@@ -63,7 +69,8 @@ fn a_pause_follows_each_line_and_the_first_thread_chases() {
         r#"{"experiment": "loaded", "mix": "1:0", "op": "load", "pattern": "sequential", "delay": 22, "threads": 1}"#;
     let busy = ops(json, 1, 4);
     // 22 clocks of 2.2 GHz.
-    assert_eq!((busy[1].kind, busy[1].addr), (OpKind::Compute, 10_000));
+    assert_eq!(busy[1].kind, OpKind::Compute);
+    assert!((1..=20_000).contains(&busy[1].addr));
     assert_eq!(busy[2], Op::new(OpKind::Load, busy[0].addr + 64, 64));
     let timed: Vec<_> = ops(json, 0, 4).iter().map(|op| op.kind).collect();
     assert_eq!(timed, [OpKind::Stamp, OpKind::Load, OpKind::Mfence, OpKind::Stamp]);

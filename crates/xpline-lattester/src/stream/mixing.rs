@@ -5,6 +5,7 @@ use xpline_model::{Op, OpKind, Time};
 use super::walk::Walk;
 use super::{LINE, line};
 use crate::point::{self, Pattern, Ratio};
+use crate::rng::Rng;
 
 /// What each thread of a mix does.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ pub struct Traffic {
     pub size: u64,
     /// Bytes of the buffer for reads, and of that for writes.
     pub region: u64,
-    /// How long a thread waits after each line.
+    /// How long a thread waits after each line, on average.
     pub pause: Time,
 }
 
@@ -40,14 +41,15 @@ pub struct Mixing<W> {
     done: u64,
     /// The line at `done` is stored, and its clwb is due.
     stored: bool,
-    /// How long a thread waits after each line.
+    /// How long a thread waits after each line, on average: from nothing to twice that, so that threads do not keep in step.
     pause: Time,
     paused: bool,
+    rng: Rng,
 }
 
 impl<W: Walk> Mixing<W> {
     /// Accesses in the ratio of what memory reads and writes.
-    pub fn new(reads: W, writes: W, traffic: &Traffic) -> Self {
+    pub fn new(reads: W, writes: W, traffic: &Traffic, rng: Rng) -> Self {
         let &Traffic {
             ratio, op, size, pause, ..
         } = traffic;
@@ -64,6 +66,7 @@ impl<W: Walk> Mixing<W> {
             stored: false,
             pause,
             paused: true,
+            rng,
         }
     }
 
@@ -76,7 +79,7 @@ impl<W: Walk> Mixing<W> {
         }
         if self.pause > 0 && !self.paused {
             self.paused = true;
-            return Op::compute_for(1, self.pause);
+            return Op::compute_for(1, 1 + self.rng.below(2 * self.pause));
         }
         if self.done == self.size {
             self.access = (self.access + 1) % (self.loads + self.stores);

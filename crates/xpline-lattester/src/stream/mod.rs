@@ -139,19 +139,21 @@ fn stream(platform: &Platform, experiment: &Experiment, thread: u32, rng: Rng) -
 }
 
 /// Reads in a buffer at the start of a thread's region, and writes in one at its middle.
-fn mixing(base: u64, traffic: &Traffic, rng: Rng) -> Stream {
+///
+/// Sequential threads begin anywhere: buffers lie wherever the operating system puts them, not all alike on the DIMMs.
+fn mixing(base: u64, traffic: &Traffic, mut rng: Rng) -> Stream {
     let &Traffic {
         pattern, size, region, ..
     } = traffic;
     let written = base + REGION / 2;
     match pattern {
         Pattern::Sequential => {
-            let [reads, writes] = [base, written].map(|base| Stride::ring(base, size, region));
-            Stream::MixSequential(Mixing::new(reads, writes, traffic))
+            let [reads, writes] = [base, written].map(|base| Stride::ring(base, size, region).begun_anywhere(&mut rng));
+            Stream::MixSequential(Mixing::new(reads, writes, traffic, rng))
         }
         Pattern::Random => {
             let [reads, writes] = [base, written].map(|base| Random::new(base, region, size, rng.clone()));
-            Stream::MixRandom(Mixing::new(reads, writes, traffic))
+            Stream::MixRandom(Mixing::new(reads, writes, traffic, rng))
         }
     }
 }

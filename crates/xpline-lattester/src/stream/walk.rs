@@ -100,6 +100,15 @@ impl Stride {
     }
 }
 
+impl Stride {
+    /// The same walk, begun at a place that is drawn.
+    pub fn begun_anywhere(self, rng: &mut Rng) -> Self {
+        let places = self.last / self.stride + 1;
+        let next = rng.below(places) * self.stride;
+        Self { next, ..self }
+    }
+}
+
 /// Random cache lines of a region that is spread over the address bits outside a mask.
 #[derive(Clone, Debug)]
 pub struct Masked {

@@ -7,7 +7,7 @@ use crate::way::{Follow, Part};
 
 pub struct DramDimm {
     banks: Vec<Bank>,
-    bus: Time,
+    bus: Bus,
     /// Bytes of the channel's address space that find one row open (see the platform file).
     span_shift: u32,
     low_banks: u64,
@@ -25,6 +25,42 @@ pub struct DramDimm {
     write_cycle: Time,
     write_lookahead: Time,
     pub counters: DimmCounters,
+}
+
+/// The data bus: booked up to a time, but for a few gaps before that.
+///
+/// A write is booked when it leaves its core, for when it will arrive; what comes from nearer by may well pass before it.
+#[derive(Default)]
+struct Bus {
+    booked: Time,
+    gaps: [(Time, Time); GAPS],
+    next_gap: usize,
+}
+
+/// Gaps that are remembered.
+const GAPS: usize = 8;
+
+impl Bus {
+    /// The start of the first slot of this length that is free from `at` on.
+    #[inline]
+    fn book(&mut self, at: Time, length: Time) -> Time {
+        if at < self.booked {
+            for (from, until) in &mut self.gaps {
+                let start = at.max(*from);
+                if start + length <= *until {
+                    *from = start + length;
+                    return start;
+                }
+            }
+        }
+        let start = self.booked.max(at);
+        if start > self.booked {
+            self.gaps[self.next_gap] = (self.booked, start);
+            self.next_gap = (self.next_gap + 1) % GAPS;
+        }
+        self.booked = start + length;
+        start
+    }
 }
 
 /// Spans opened last on a bank: the controller gathers the requests to an open row before it opens another, so requests that
@@ -63,7 +99,7 @@ impl DramDimm {
                 };
                 banks as usize
             ],
-            bus: 0,
+            bus: Bus::default(),
             span_shift: dram.open_span.trailing_zeros(),
             low_banks: u64::from(dram.low_banks),
             high_banks: u64::from((banks / dram.low_banks).max(1)),
@@ -84,8 +120,7 @@ impl DramDimm {
     pub fn read<F: Follow>(&mut self, address: u64, at: Time, follow: &mut F) -> Time {
         self.counters.reads += 1;
         self.counters.media_reads += 1;
-        let slot = self.bus.max(at);
-        self.bus = slot + self.read_slot;
+        let slot = self.bus.book(at, self.read_slot);
         let open = self.open(address, slot, self.read_cycle);
         let done = open + self.latency;
         follow.passes(Part::Bus, at, slot);
@@ -99,8 +134,7 @@ impl DramDimm {
     pub fn write<F: Follow>(&mut self, address: u64, at: Time, follow: &mut F) -> Time {
         self.counters.writes += 1;
         self.counters.media_writes += 1;
-        let slot = self.bus.max(at);
-        self.bus = slot + self.write_slot;
+        let slot = self.bus.book(at, self.write_slot);
         let start = self.open(address, slot, self.write_cycle);
         // The controller sends other writes first while this one's bank is busy, but not for ever.
         let taken = slot.max(start.saturating_sub(self.write_lookahead));
@@ -126,5 +160,24 @@ impl DramDimm {
         bank.opened[0] = Row { span, ready };
         bank.free = start + cycle;
         ready
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_in_order_waits_in_order() {
+        let mut bus = Bus::default();
+        assert_eq!([10, 10, 12, 40].map(|at| bus.book(at, 5)), [10, 15, 20, 40]);
+    }
+
+    #[test]
+    fn what_comes_early_passes_what_is_booked_for_later() {
+        let mut bus = Bus::default();
+        assert_eq!(bus.book(100, 5), 100);
+        assert_eq!([20, 21, 94, 96].map(|at| bus.book(at, 5)), [20, 25, 94, 105]);
+        assert_eq!(bus.book(30, 80), 110, "no gap is long enough");
     }
 }

@@ -33,8 +33,8 @@ pub struct Link {
     hold: Time,
     /// When the way towards each socket is free.
     toward: [Time; 2],
-    /// When the home on each socket has taken what came over the link so far.
-    taken: [Time; 2],
+    /// What holds up the home on each socket.
+    doors: [Door; 2],
     directory: Option<Directory>,
     /// Entries of the directory to be written: when, and the address.
     changes: BinaryHeap<Reverse<(Time, u64)>>,
@@ -73,7 +73,7 @@ impl Link {
             grant,
             hold: directory_hold,
             toward: [0; 2],
-            taken: [0; 2],
+            doors: [Door::default(); 2],
             directory: directory.then(Directory::default),
             changes: BinaryHeap::new(),
             written: [(u64::MAX, 0); WRITTEN],
@@ -133,7 +133,7 @@ impl Link {
             follow.passes(Part::SocketLink, done, done + asked);
             return done + asked;
         }
-        let arrived = (at + self.latency).max(self.taken[to]);
+        let arrived = self.doors[to].opens(at + self.latency);
         let arrived = self.free_to_read(address, arrived);
         follow.passes(Part::SocketLink, at, arrived);
         let ready = homes.of(to).read(local, arrived, follow);
@@ -190,10 +190,10 @@ impl Link {
         }
         let slot = self.toward[to].max(at);
         self.toward[to] = slot + self.write_transfer;
-        let arrived = (slot + self.latency).max(self.taken[to]);
+        let arrived = self.doors[to].opens(slot + self.latency);
         follow.passes(Part::SocketLink, at, arrived);
         let accepted = homes.of(to).write(Source::Link, local, arrived, follow);
-        self.taken[to] = accepted;
+        self.doors[to].shut(arrived, accepted);
         if let Some(directory) = &mut self.directory {
             directory.give_back(address / LINE);
         }
@@ -223,10 +223,9 @@ impl Link {
         {
             self.changes.pop();
             let (to, local) = self.locate(address);
-            let accepted = homes
-                .of(to)
-                .write(Source::Link, local, at.max(self.taken[to]), &mut Nobody);
-            self.taken[to] = accepted + self.crowd.holds_up();
+            let arrived = self.doors[to].opens(at);
+            let accepted = homes.of(to).write(Source::Link, local, arrived, &mut Nobody);
+            self.doors[to].shut(arrived, accepted + self.crowd.holds_up());
             self.written[self.next_written] = (address >> self.media_shift, accepted + self.hold);
             self.next_written = (self.next_written + 1) % WRITTEN;
         }
@@ -238,6 +237,33 @@ impl Link {
         let line = address >> self.media_shift;
         let held = self.written.iter().filter(|(written, _)| *written == line);
         held.map(|&(_, until)| until).fold(at, Time::max)
+    }
+}
+
+/// The home takes what comes over the link in order: it is shut from when a write has arrived until there is room for it.
+#[derive(Clone, Copy, Default)]
+struct Door {
+    from: Time,
+    until: Time,
+}
+
+impl Door {
+    /// When something that arrives `at` is let in. What arrives before the door is shut passes, although it is asked about later.
+    #[inline]
+    fn opens(&self, at: Time) -> Time {
+        if at < self.from { at } else { at.max(self.until) }
+    }
+
+    /// Something that has arrived `at` is taken at `until`.
+    #[inline]
+    fn shut(&mut self, at: Time, until: Time) {
+        if until <= at.max(self.until) {
+            return;
+        }
+        if at > self.until {
+            self.from = at;
+        }
+        self.until = until;
     }
 }
 
