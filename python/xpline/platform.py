@@ -56,6 +56,15 @@ class Platform:
         """Cores of the socket: as many threads can run."""
         return self._native.cores
 
+    @property
+    def is_memory_mode(self) -> bool:
+        """Whether its Optane is behind a cache of DRAM, and so volatile.
+
+        >>> Platform("memory-mode").is_memory_mode, Platform("optane").is_memory_mode
+        (True, False)
+        """
+        return self["memory"].value.strip('"') == "memory-mode"
+
     def changed(self, set: Mapping[str, object]) -> Platform:
         """The same platform with more overrides, which win over those it has.
 

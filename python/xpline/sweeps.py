@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from xpline import loads
 from xpline.cases import Case, Platforms, Row, case
 
 KIB, MIB = 1024, 1024**2
@@ -287,5 +288,12 @@ def all_cases() -> list[Case]:
         *THREADS.values(), *SIZES.values(), XPBUFFER, *PERSIST_BANDWIDTH.values(), *PERSIST_LATENCY.values(),
         *SFENCE.values(), *SPREAD.values(), QUEUED, *TAIL.values(),
     ]  # fmt: skip
-    single = [*LATENCY.values(), *PLATEAU.values(), *EWR_GRID.values(), *CACHED_STORES.values(), *internals_cases()]
+    single = [
+        *LATENCY.values(),
+        *PLATEAU.values(),
+        *EWR_GRID.values(),
+        *CACHED_STORES.values(),
+        *internals_cases(),
+        *loads.cases(),
+    ]
     return list(dict.fromkeys(chain(single, *(sweep.cases.values() for sweep in sweeps))))

@@ -10,14 +10,14 @@ import csv
 from collections.abc import Iterable
 from importlib import resources
 
-from xpline.claims import bandwidth, ewr, instructions, latency, tail
+from xpline.claims import bandwidth, ewr, instructions, latency, memories, sockets, tail
 from xpline.claims.rules import Claim, Judged, not_covered
 from xpline.sweeps import Results
 
 __all__ = ["Claim", "Judged", "covered", "judge", "read_claims"]
 
 #: The families of claims, in the order of the study.
-_FAMILIES = (latency, tail, bandwidth, ewr, instructions)
+_FAMILIES = (latency, tail, bandwidth, ewr, instructions, sockets, memories)
 
 
 def read_claims() -> list[Claim]:

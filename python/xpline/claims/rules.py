@@ -80,6 +80,16 @@ def number(model: Callable[[Results], float], detail: str = "", unit: str | None
     return judge
 
 
+def more_than(model: Callable[[Results], float], detail: str = "") -> Judge:
+    """A bound that the sources give as ">30": the model's value is above it."""
+
+    def judge(claim: Claim, results: Results) -> Judged:
+        value, bound = model(results), float(claim.value.lstrip(">"))
+        return _judged(claim, value > bound, f"{_digits(value)} {claim.unit}", f"{value / bound - 1:+.1%}", detail)
+
+    return judge
+
+
 def step(model: Callable[[Results], int | None], steps: Sequence[int], detail: str = "") -> Judge:
     """A place in a sweep: within one step of it. None is the step before the first."""
 

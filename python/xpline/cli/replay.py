@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from xpline import trace
+from xpline.cli.caveats import warn_volatile
 from xpline.cli.estimates import note_estimates
 from xpline.cli.options import Clock, Format, Geometry, Overrides, TimelineFile, parse_overrides
 from xpline.cli.reading import reading
@@ -108,6 +109,7 @@ def replay(
         table.check_writable(out)
     overrides = parse_overrides(set)
     platforms = [Platform(name.strip(), set=overrides) for name in on.split(",")]
+    warn_volatile(platforms, is_persistent=True)  # a trace of a persistent program, for all one can tell
     if timeline:
         from xpline import timeline as timelines
 

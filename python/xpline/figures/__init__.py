@@ -1,16 +1,18 @@
 """The figures of a reproduction: the model, and the measured points where a data set is at hand.
 
-To add a figure, write a module with ``draw(results, measured) -> Figure`` and name it in ``_FIGURES``.
+To add a figure, write a module with ``draw(results, measured) -> Figure`` and name that in ``_FIGURES``.
 """
 
 from xpline.figures import (
     ewr,
     flush,
     latency,
+    loaded,
     region,
     replacement,
     sfence,
     sizes,
+    sockets,
     spread,
     tail,
     threads,
@@ -23,9 +25,12 @@ from xpline.sweeps import Results
 __all__ = ["ERROR_LIMIT", "Figure", "Measurements", "draw_all", "render"]
 
 #: In the order of the page.
-_FIGURES = (latency, tail, threads, sizes, ewr, xpbuffer, flush, sfence, spread, region, replacement)
+_FIGURES = (
+    latency.draw, tail.draw, threads.draw, sizes.draw, loaded.draw, ewr.draw, xpbuffer.draw, flush.draw, sfence.draw,
+    spread.draw, sockets.draw, loaded.draw_mixes, loaded.draw_near, region.draw, replacement.draw,
+)  # fmt: skip
 
 
 def draw_all(results: Results, measured: Measurements) -> list[Figure]:
     """Every figure, in order."""
-    return [figure.draw(results, measured) for figure in _FIGURES]
+    return [draw(results, measured) for draw in _FIGURES]

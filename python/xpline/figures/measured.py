@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
@@ -29,6 +31,18 @@ class Measurements:
     def curve(self, name: str, x: str, y: str) -> dict[int, float]:
         """A column of a graph file against another."""
         return {int(step): value for step, value in self.graph(name, [x, y]).iter_rows()}
+
+    def pairs(self, name: str, columns: Sequence[str]) -> dict[int, dict[str, tuple[float, float]]]:
+        """A graph file whose columns come in pairs of one name, latency and bandwidth, by the number in its labels: the
+        bandwidth and the latency of each name."""
+        both = {column: [column, f"{column}_duplicated_0"] for column in columns}
+        frame = self.graph(name, ["", *chain.from_iterable(both.values())])
+        return {
+            int(row[""].lstrip("M")): {
+                name: (row[bandwidth], row[latency]) for name, (latency, bandwidth) in both.items()
+            }
+            for row in frame.iter_rows(named=True)
+        }
 
     def sweep(self, sweep: Sweep) -> dict[int, float]:
         """Measured bandwidth in GiB/s along a sweep, at the steps that were measured."""

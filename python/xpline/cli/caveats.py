@@ -1,0 +1,31 @@
+"""What a result does not mean, said on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from xpline.cli.output import terminal
+from xpline.platform import Platform
+
+#: Experiments that make what they write persistent, whatever their other parameters.
+_PERSISTENT = {"flush", "persist-latency", "wear", "tail"}
+
+
+def persists(point: Mapping[str, Any]) -> bool:
+    """Whether a point writes in order to keep what it writes.
+
+    >>> persists({"experiment": "random", "op": "store+clwb"}), persists({"experiment": "random", "op": "load"})
+    (True, False)
+    """
+    return point["experiment"] in _PERSISTENT or point.get("op") == "store+clwb"
+
+
+def warn_volatile(platforms: Iterable[object], is_persistent: bool) -> None:
+    """Say so if something meant to persist runs on Memory Mode, which forgets all with the power."""
+    named = {one.name for one in platforms if isinstance(one, Platform) and one.is_memory_mode}
+    if named and is_persistent:
+        terminal.print(
+            f"[yellow]{', '.join(sorted(named))} is volatile: in Memory Mode nothing survives a loss of power, "
+            "whatever is flushed and fenced; for persistent memory use App Direct (optane)[/yellow]"
+        )
