@@ -51,8 +51,8 @@ def draw(results: Results, measured: Measurements) -> Figure:
         title,
         "Sequential reads and stores left to the caches, in the ratios shown; W is ntstores. One thread loses little "
         "over the link. Four threads lose most of their bandwidth as soon as they store: each line asked for in order "
-        "to write it changes the directory, which lies in the Optane memory itself. Cores that read keep 20 lines in "
-        "flight here, for the prefetchers that were on in this measurement.",
+        "to write it changes the directory, which lies in the Optane memory itself. Prefetchers "
+        "are on, as a single reader shows that they were in this measurement.",
         style.finish(style.beside([panels[0].add_params(style.PICK), *panels[1:]]), title, legend_line("lines", error)),
         data,
         error,
