@@ -5,7 +5,7 @@ use super::interleave::Interleave;
 use super::wpq::Source;
 use crate::counters::DimmCounters;
 use crate::dimm::MediaWrite;
-use crate::platform::Platform;
+use crate::platform::{Memory as Kind, Platform};
 use crate::time::Time;
 use crate::way::{Follow, Part};
 

@@ -36,9 +36,9 @@ pub use error::{BadValue, Origin, PlatformError};
 pub use key::{Entry, Key, Provenance};
 pub use load::ReadFile;
 pub use schema::{
-    Ait, BufferReplacement, Core, Ddrt, Dram, Hybrid, Imc, Interleave, Link, Media, Memory, MemoryKind, MemoryMode, Mesh,
-    Near, Nodes, Optane, Pages, Platform, PowerBudget, Prefetch, PrivateCache, Replacement, SharedCache, Volatile, Wear,
-    XpBuffer,
+    Ait, BufferReplacement, Core, Ddrt, Dram, Hybrid, Imc, Interleave, Link, Media, Memory, MemoryKind, MemoryMode,
+    Mesh, Near, Nodes, Optane, Pages, Platform, PowerBudget, Prefetch, PrivateCache, Replacement, SharedCache,
+    Volatile, Wear, XpBuffer,
 };
 pub use unit::Sockets;
 
