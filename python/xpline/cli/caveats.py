@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from xpline.cli.output import terminal
 from xpline.platform import Platform
 
 #: Experiments that make what they write persistent, whatever their other parameters.
@@ -25,7 +25,8 @@ def warn_volatile(platforms: Iterable[object], is_persistent: bool) -> None:
     """Say so if something meant to persist runs on Memory Mode, which forgets all with the power."""
     named = {one.name for one in platforms if isinstance(one, Platform) and one.is_memory_mode}
     if named and is_persistent:
-        terminal.print(
-            f"[yellow]{', '.join(sorted(named))} is volatile: in Memory Mode nothing survives a loss of power, "
-            "whatever is flushed and fenced; for persistent memory use App Direct (optane)[/yellow]"
+        print(
+            f"{', '.join(sorted(named))} is volatile: in Memory Mode nothing survives a loss of power, "
+            "whatever is flushed and fenced; for persistent memory use App Direct (optane)",
+            file=sys.stderr,
         )
