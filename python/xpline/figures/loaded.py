@@ -91,7 +91,7 @@ def draw_mixes(results: Results, measured: Measurements) -> Figure:
         for mix, name in names.items()
     )
     title = "Latency of Optane under load"
-    y = style.magnitude("latency of a load (ns)", 100, 200, 500, 1000, 2000, 5000)
+    y = style.magnitude("latency of a load (ns)", 100, 200, 500, 1000, 2000)
     charts = [_panel(data, panel, y, list(names.values()), 450) for panel in panels.values()]
     return Figure(
         "loaded-latency",
@@ -117,7 +117,7 @@ def draw_near(results: Results, measured: Measurements) -> Figure:
         for percent in PERCENTS
     )  # fmt: skip
     title = "Memory Mode: latency under load, by misses"
-    y = style.magnitude("latency of a load (ns)", 50, 100, 200, 500, 1000, 2000, 5000)
+    y = style.magnitude("latency of a load (ns)", 20, 50, 100, 200, 500, 1000)
     charts = [_panel(data, panel, y, list(names.values()), 450) for panel in panels.values()]
     sizes = "; ".join(
         f"{name} " + ", ".join(f"{FOOTPRINTS[mix, percent]:g}" for percent in PERCENTS)
@@ -127,9 +127,9 @@ def draw_near(results: Results, measured: Measurements) -> Figure:
         "memory-mode",
         title,
         f"Buffers a thread in GB that a source gives for so many misses in 6 x 16 GB of DRAM ({sizes}), all of it "
-        "scaled down, with pages on random frames. Hits come at the speed of DRAM; with misses, the bandwidth soon is "
-        "what the Optane behind it can give. Neither threads nor the placement of pages are published: with contiguous "
-        "pages there are fewer misses.",
+        "scaled down, with pages on random frames; the smallest is half in the caches. Hits come at the speed of "
+        "DRAM; with misses, the bandwidth soon is what the Optane behind it can give. Neither threads nor the "
+        "placement of pages are published: with contiguous pages there are fewer misses.",
         style.finish(style.beside([charts[0].add_params(style.PICK), *charts[1:]]), title, legend_line("lines", None)),
         data,
         None,
@@ -145,4 +145,4 @@ def _panel(
     x = alt.X(
         "x:Q", scale=alt.Scale(domain=[0, last], nice=False), axis=alt.Axis(title="bandwidth (GiB/s)", tickCount=6)
     )
-    return style.curves(data, panel, x, y, style.colour(names), width=width, height=height)
+    return style.curves(data, panel, x, y, style.colour(names), width=width, height=height, in_order=True)

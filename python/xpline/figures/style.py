@@ -80,9 +80,17 @@ PICK = alt.selection_point(name="pick", fields=["series"], bind="legend")
 
 
 def curves(
-    data: pl.DataFrame, panel: str, x: alt.X, y: alt.Y, colours: alt.Color, width: int = WIDTH, height: int = HEIGHT
+    data: pl.DataFrame,
+    panel: str,
+    x: alt.X,
+    y: alt.Y,
+    colours: alt.Color,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    in_order: bool = False,
 ) -> alt.LayerChart:
-    """A panel with the model as lines and the measured values as hollow points."""
+    """A panel with the model as lines and the measured values as hollow points. Lines go from left to right, or
+    through the points in the order of the data."""
     tooltip = [
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip("source:N", title="source"),
@@ -91,6 +99,8 @@ def curves(
     ]
     model, measured = (data.filter(panel=panel, source=source) for source in ("model", "measured"))
     line = alt.Chart(model).mark_line(strokeWidth=2)
+    if in_order:
+        line = line.transform_window(place="row_number()").encode(order="place:Q")
     dots = alt.Chart(model).mark_circle(size=12)  # where the model was run
     rings = alt.Chart(measured).mark_point(filled=False, size=36, strokeWidth=1.3)
     shown = alt.when(PICK).then(alt.value(1.0)).otherwise(alt.value(0.12))
