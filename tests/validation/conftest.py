@@ -116,6 +116,7 @@ class FakeMachine(FakeModel):
             "stall_ns": 40_000.0,
             "stall_interval": 9000,
             "miss_ratio": max(0.0, 1 - 64 / point.get("lines", 1)),
+            "near_miss_ratio": 0.2,
         }
 
 

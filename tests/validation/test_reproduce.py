@@ -20,6 +20,7 @@ from xpline.sweeps import all_cases
 FIGURES = [
     "latency", "bandwidth-threads", "bandwidth-size", "ewr-bandwidth", "xpbuffer", "flush-instructions",
     "sfence-interval", "imc-contention", "tail-latency", "latency-region", "replacement",
+    "stand-ins", "loaded-latency", "memory-mode", "sockets",
 ]  # fmt: skip
 
 
@@ -69,7 +70,7 @@ def test_claims_are_judged_and_the_rest_is_named(outcome, out):
     assert judged["hc-idle-dram"]["status"] == "disputed"
     assert judged["interleave"]["status"] == "given"
     assert judged["tail-max"]["model"] == "40000 ns"
-    assert judged["numa-read-seq"]["status"] == "not covered yet"
+    assert judged["pmemkv-remote"]["status"] == "not covered yet"
     counted = [row for row in judged.values() if row["status"] in ("holds", "fails")]
     holds = [row for row in counted if row["status"] == "holds"]
     assert outcome.summary.startswith(f"{len(holds)} of {len(counted)} covered claims hold")
