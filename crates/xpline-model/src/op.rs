@@ -7,6 +7,8 @@ use crate::time::Time;
 pub enum OpKind {
     /// Read `size` bytes at `addr` (independent of earlier loads).
     Load,
+    /// Bring the line at `addr` into the caches, if a fill buffer is free; wait for nothing.
+    Prefetch,
     /// Write `size` bytes at `addr` through the caches (write-back, write-allocate).
     Store,
     /// Write `size` bytes at `addr` past the caches, through a write-combining buffer.
@@ -28,14 +30,17 @@ pub enum OpKind {
     /// `size` instructions that touch no memory and keep the core's window busy. They take as long as
     /// the core needs for so many, or the `addr` picoseconds of [`Op::compute_for`] where that is not 0.
     Compute,
+    /// The core went on wrongly at a branch: it starts again once earlier loads have their data.
+    Mispredict,
     /// Read the clock: the machine calls [`crate::Program::stamp`] once every earlier op has retired.
     Stamp,
 }
 
 impl OpKind {
     /// Every kind, in the order of their declaration.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Load,
+        Self::Prefetch,
         Self::Store,
         Self::NtStore,
         Self::Clwb,
@@ -46,6 +51,7 @@ impl OpKind {
         Self::Lfence,
         Self::LockedRmw,
         Self::Compute,
+        Self::Mispredict,
         Self::Stamp,
     ];
 }

@@ -78,6 +78,7 @@ pub fn has_address(kind: OpKind) -> bool {
 pub fn kind_name(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Load => "load",
+        OpKind::Prefetch => "prefetch",
         OpKind::Store => "store",
         OpKind::NtStore => "ntstore",
         OpKind::Clwb => "clwb",

@@ -4,7 +4,7 @@ use xpline_model::platform::Core;
 use xpline_model::{Op, OpKind, Time};
 
 use super::walk::Walk;
-use super::{LINE, address_generation, fence, line};
+use super::{LINE, SPACE, address_generation, fence, line};
 use crate::point;
 
 /// Accesses along a walk.
@@ -28,6 +28,10 @@ pub struct Accesses<W> {
     fenced: u64,
     /// What a thread does before each access.
     making: Op,
+    /// Whether an access is so long that the core foresees the end of its loop wrongly.
+    long: bool,
+    /// Of the ops at the end of such an access, so many are still to come.
+    leaving: u8,
 }
 
 impl<W: Walk> Accesses<W> {
@@ -44,6 +48,8 @@ impl<W: Walk> Accesses<W> {
             fence_kind: OpKind::Sfence,
             fenced: size,
             making: address_generation(W::overhead(core)),
+            long: size / LINE >= W::long_loop(core),
+            leaving: 0,
         }
     }
 
@@ -80,12 +86,21 @@ impl<W: Walk> Accesses<W> {
     /// Begin, or cease, to leave out what the access before has touched: the same lines in the same order, each once.
     pub fn set_warming(&mut self, warming: bool) {
         self.span = if warming { self.fresh } else { self.size };
-        (self.done, self.fenced) = (self.span, self.span);
+        (self.done, self.fenced, self.leaving) = (self.span, self.span, 0);
     }
 
     /// Lines of an access that the one before did not touch.
     pub fn fresh_lines(&self) -> u64 {
         self.fresh / LINE
+    }
+
+    /// At the end of a long loop the core has begun to load the line behind it when it finds out that it went wrong.
+    fn leave(&self) -> Op {
+        if self.leaving == 1 {
+            line(OpKind::Prefetch, self.walk.address(self.size).min(SPACE - LINE))
+        } else {
+            fence(OpKind::Mispredict)
+        }
     }
 
     #[inline]
@@ -95,6 +110,15 @@ impl<W: Walk> Accesses<W> {
             return fence(self.fence_kind);
         }
         if self.done == self.span {
+            if self.leaving > 0 {
+                self.leaving -= 1;
+                return self.leave();
+            }
+            self.leaving = match self.op {
+                _ if !self.long => 0,
+                point::Op::Load => 2,
+                _ => 1,
+            };
             self.walk.advance();
             (self.done, self.fenced) = (0, 0);
             return self.making;

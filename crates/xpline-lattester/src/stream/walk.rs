@@ -20,6 +20,11 @@ pub trait Walk {
 
     /// Instructions that a thread spends on each access besides its memory ops.
     fn overhead(core: &Core) -> u32;
+
+    /// Lines of an access from which on the core mispredicts the end of the loop over them. Random accesses show no such cost.
+    fn long_loop(_core: &Core) -> u64 {
+        u64::MAX
+    }
 }
 
 /// Random places in a buffer, aligned to the access.
@@ -164,6 +169,10 @@ impl Walk for Stride {
 
     fn overhead(core: &Core) -> u32 {
         core.stride_overhead
+    }
+
+    fn long_loop(core: &Core) -> u64 {
+        core.stride_exit.into()
     }
 
     #[inline]

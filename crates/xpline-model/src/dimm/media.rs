@@ -19,6 +19,7 @@ pub struct Media {
     /// When the line write before may be followed by another at the peak rate.
     write_peak: Time,
     write_busy: Time,
+    write_blocks: Time,
     /// What one 64 B read takes from the write port (power and command slots are shared).
     read_cost_on_writes: Time,
     /// Lines of a span, and spans of a period, as powers of two: see the platform's `bank_span` and `bank_period`.
@@ -32,6 +33,7 @@ pub struct Media {
 struct Bank {
     free_for_reads: Time,
     free_for_writes: Time,
+    writes: [Time; 4],
 }
 
 impl Media {
@@ -52,6 +54,7 @@ impl Media {
             burst: (optane.power.window as f64 * ahead) as Time,
             write_peak: 0,
             write_busy: (media.write_busy as f64 * write_interval as f64 / media.write_interval as f64) as Time,
+            write_blocks: media.write_blocks,
             read_cost_on_writes: media.read_cost_on_writes,
             span_shift: (media.bank_span / optane.xpbuffer.line).trailing_zeros(),
             span_mask: media.bank_period / media.bank_span - 1,
@@ -76,7 +79,12 @@ impl Media {
         self.read_port = slot + self.read_interval;
         let bank = self.bank(xpline);
         let bank = &mut self.banks[bank];
-        let start = slot.max(bank.free_for_reads);
+        let mut start = slot.max(bank.free_for_reads);
+        for &write in bank.writes.iter() {
+            if write <= start && start < write + self.write_blocks {
+                start = write + self.write_blocks;
+            }
+        }
         bank.free_for_reads = start + self.read_busy;
         follow.passes(Part::Port, at, slot);
         follow.passes(Part::Bank, slot, start);
@@ -107,6 +115,9 @@ impl Media {
         let bank = &mut self.banks[bank];
         let taken = port.max(bank.free_for_writes);
         bank.free_for_writes = taken + self.write_busy;
+        bank.writes.rotate_right(1);
+        bank.writes[0] = taken;
+
         WriteTurn { port, taken }
     }
 }

@@ -118,7 +118,13 @@ impl Machine {
         loop {
             let state = &self.cores[core];
             let next = state.owned;
-            if state.owned_stores >= self.timing.rfo_depth || next >= state.store_buffer.len() {
+            let flush_ahead = next > state.owned_stores;
+            let depth = if flush_ahead {
+                self.timing.flush_rfo_depth
+            } else {
+                self.timing.rfo_depth
+            };
+            if state.owned_stores >= depth || next >= state.store_buffer.len() {
                 return;
             }
             let entry = state.store_buffer[next];

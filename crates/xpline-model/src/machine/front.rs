@@ -90,12 +90,14 @@ impl Machine {
             OpKind::Compute if op.addr > 0 => Outcome::Next(now + op.addr),
             OpKind::Compute => Outcome::Next(now + Time::from(op.size) * self.timing.instruction),
             OpKind::Load => self.load(core, op, program, now),
+            OpKind::Prefetch => self.prefetch(core, program, op, now),
             OpKind::Store | OpKind::NtStore | OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush | OpKind::Sfence => {
                 self.buffer(core, program, op, now)
             }
             OpKind::Mfence => self.full_fence(core, program, op, now),
             OpKind::Lfence => self.load_fence(core, program, now),
             OpKind::LockedRmw => self.locked(core, program, op, now),
+            OpKind::Mispredict => self.mispredict(core, now),
             OpKind::Stamp => {
                 if self.cores[core].fences > 0 {
                     return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
@@ -105,6 +107,27 @@ impl Machine {
                 Outcome::Next(retired)
             }
         }
+    }
+
+    /// A wrong turn costs little while the data are in the L1d; else the core is slow to get under way again.
+    fn mispredict(&self, core: usize, now: Time) -> Outcome {
+        let retired = self.cores[core].window.all_retired(now);
+        Outcome::Next(if retired > now + self.timing.l1d_hit {
+            retired + self.timing.resume
+        } else {
+            retired + self.timing.mispredict
+        })
+    }
+
+    /// A hint: nothing comes of it where every fill buffer is taken.
+    fn prefetch<P: Program>(&mut self, core: usize, program: &mut P, op: Op, now: Time) -> Outcome {
+        if self.cores[core].fills.free_at() <= now {
+            let lookup = self.look_up(core, op.addr / LINE, false, now);
+            if lookup.found != Found::L1 {
+                self.fetch(core, program, op.addr, false, lookup, now);
+            }
+        }
+        Outcome::Next(now + self.timing.op_interval)
     }
 
     #[inline]

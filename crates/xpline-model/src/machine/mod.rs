@@ -137,7 +137,7 @@ impl Machine {
                 let Some(op) = program.next_op() else { continue };
                 let line = op.addr / LINE;
                 match op.kind {
-                    OpKind::Load => _ = self.caches.access(core, line, false, &mut dropped),
+                    OpKind::Load | OpKind::Prefetch => _ = self.caches.access(core, line, false, &mut dropped),
                     OpKind::Store | OpKind::LockedRmw => _ = self.caches.access(core, line, true, &mut dropped),
                     OpKind::Clwb | OpKind::Clflush | OpKind::ClflushOpt if self.timing.eadr => {}
                     OpKind::Clwb if self.timing.clwb_keeps_line => _ = self.caches.write_back(core, line),
@@ -243,8 +243,9 @@ impl Machine {
                 let free = read.max(lookup.room);
                 follow.passes(Part::Mesh, now, arrival);
                 follow.passes(Part::Evicted, read, free);
-                follow.passes(Part::Mesh, free, free + self.timing.response);
-                free + self.timing.response
+                let owned = free + if for_store { self.timing.ownership } else { 0 };
+                follow.passes(Part::Mesh, free, owned + self.timing.response);
+                owned + self.timing.response
             }
         };
         self.cores[core].fills.occupy(address / LINE, done);

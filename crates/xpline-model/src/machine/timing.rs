@@ -17,6 +17,9 @@ pub struct Timing {
     pub prefetches: bool,
     pub flush_return: Time,
     pub sfence: Time,
+    pub resume: Time,
+    pub mispredict: Time,
+    pub ownership: Time,
     pub fence: Time,
     pub stamp: Time,
     pub instruction: Time,
@@ -26,6 +29,7 @@ pub struct Timing {
     pub request: Time,
     pub response: Time,
     pub rfo_depth: usize,
+    pub flush_rfo_depth: usize,
     pub store_buffer: usize,
 }
 
@@ -46,6 +50,9 @@ impl Timing {
             prefetches: platform.prefetch.stream || platform.prefetch.adjacent,
             flush_return: platform.imc.flush_return,
             sfence: core.sfence,
+            resume: core.resume,
+            mispredict: core.mispredict,
+            ownership: core.ownership,
             fence: core.fence,
             stamp: core.stamp,
             instruction: (1e3 / (core.clock * core.ipc)) as Time,
@@ -55,6 +62,7 @@ impl Timing {
             request: platform.mesh.request,
             response: platform.mesh.response,
             rfo_depth: core.store_rfo_depth as usize,
+            flush_rfo_depth: core.flush_rfo_depth as usize,
             store_buffer: core.store_buffer as usize,
         }
     }

@@ -170,6 +170,10 @@ section! {
         random_overhead: Count in 0..=10_000,
         /// Instructions that a benchmark spends on a strided access besides its memory ops.
         stride_overhead: Count in 0..=10_000,
+        /// Lines of a strided access from which on the end of its loop is mispredicted.
+        stride_exit: Count in 1..=4_294_967_295,
+        /// Time that a mispredicted branch takes the core.
+        mispredict: Duration in 0..=US,
         /// Time that LATTester's DIMM-bound accesses spend on drawing each place: divisions, in few instructions.
         align_time: Duration in 0..=100 * US,
         /// Reorder buffer, in micro-ops.
@@ -180,6 +184,10 @@ section! {
         store_buffer: Count in 1..=1024,
         /// Stores at the head of the store buffer that may ask for their line early.
         store_rfo_depth: Count in 0..=1024,
+        /// The same where a flush is among them.
+        flush_rfo_depth: Count in 0..=1024,
+        /// Time by which a line asked for to be written comes from memory later than one asked for to be read.
+        ownership: Duration in 0..=US,
         /// Time to issue one memory op of up to 64 B.
         op_interval: Duration in 1..=US,
         /// Time in which one write-combining buffer drains.
@@ -203,6 +211,8 @@ section! {
         clwb_keeps_line: Flag in Any,
         /// Time that an sfence takes once memory has accepted all that it waits for. By then flushed lines have left the queues.
         sfence: Duration in 0..=US,
+        /// The same where loads from beyond the L1d were under way, from their end on.
+        resume: Duration in 0..=US,
         /// Cost of a full fence on its own.
         fence: Duration in 0..=US,
         /// Cost of a serialising clock reading.
@@ -458,6 +468,8 @@ section! {
         read_busy: Duration in 1..=100 * US,
         /// Time for which one line write keeps its bank from the next write, at the reference power.
         write_busy: Duration in 1..=100 * US,
+        /// Time for which a line write keeps reads from its bank.
+        write_blocks: Duration in 0..=100 * US,
         /// Time between two line reads of a DIMM at the reference power.
         read_interval: Duration in 1..=100 * US,
         /// Time between two line writes of a DIMM at the reference power.

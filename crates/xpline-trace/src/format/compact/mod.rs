@@ -39,7 +39,7 @@ mod tag {
 }
 
 /// The kinds, each at its number.
-const KINDS: [OpKind; 11] = [
+const KINDS: [OpKind; 12] = [
     OpKind::Load,
     OpKind::Store,
     OpKind::NtStore,
@@ -51,6 +51,7 @@ const KINDS: [OpKind; 11] = [
     OpKind::LockedRmw,
     OpKind::Compute,
     OpKind::Lfence,
+    OpKind::Prefetch,
 ];
 
 /// What the next record is told relative to; as new at the start of each block.
