@@ -70,7 +70,7 @@ impl Record {
 pub fn has_address(kind: OpKind) -> bool {
     !matches!(
         kind,
-        OpKind::Sfence | OpKind::Mfence | OpKind::Lfence | OpKind::Compute | OpKind::Stamp
+        OpKind::Sfence | OpKind::Mfence | OpKind::Lfence | OpKind::Compute | OpKind::Mispredict | OpKind::Stamp
     )
 }
 
@@ -89,6 +89,7 @@ pub fn kind_name(kind: OpKind) -> &'static str {
         OpKind::Lfence => "lfence",
         OpKind::LockedRmw => "locked",
         OpKind::Compute => "compute",
+        OpKind::Mispredict => "mispredict",
         OpKind::Stamp => "stamp",
     }
 }

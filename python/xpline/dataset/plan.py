@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from xpline.cases import Case, case
@@ -105,7 +106,12 @@ def _platform(row: dict[str, str]) -> str:
     if platform is None or media[0] not in "lr":
         where = ", not interleaved, of the other socket" if near else ""
         raise _NotCoveredError(f"media {media}{where} is not a platform yet")
-    return platform
+    return "optane-2018" if platform == "optane" and _is_of_november_2018(row) else platform
+
+
+def _is_of_november_2018(row: dict[str, str | None]) -> bool:
+    """Rows in which strides of 4 KiB stay on one bank of each DIMM (see ``platforms/optane-2018.toml``)."""
+    return bool(re.match(r"2018-11|11/\d+/2018", row.get("date") or ""))
 
 
 def _on_platform(row: dict[str, str], platform: str, point: dict[str, object]) -> Case:
