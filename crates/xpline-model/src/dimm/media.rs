@@ -29,11 +29,15 @@ pub struct Media {
     pub writes: u64,
 }
 
+/// Writes of a bank that a read may meet: a controller's queue holds few for one bank.
+const RECALLED: usize = 4;
+
 #[derive(Clone, Copy, Default)]
 struct Bank {
     free_for_reads: Time,
     free_for_writes: Time,
-    writes: [Time; 4],
+    /// When the bank took its last writes.
+    writes: [Time; RECALLED],
 }
 
 impl Media {
@@ -80,8 +84,8 @@ impl Media {
         let bank = self.bank(xpline);
         let bank = &mut self.banks[bank];
         let mut start = slot.max(bank.free_for_reads);
-        for &write in bank.writes.iter() {
-            if write <= start && start < write + self.write_blocks {
+        for write in bank.writes.into_iter().rev() {
+            if (write..write + self.write_blocks).contains(&start) {
                 start = write + self.write_blocks;
             }
         }
@@ -115,9 +119,8 @@ impl Media {
         let bank = &mut self.banks[bank];
         let taken = port.max(bank.free_for_writes);
         bank.free_for_writes = taken + self.write_busy;
-        bank.writes.rotate_right(1);
+        bank.writes.copy_within(..RECALLED - 1, 1);
         bank.writes[0] = taken;
-
         WriteTurn { port, taken }
     }
 }

@@ -27,6 +27,7 @@ pub const PLATFORMS: &[Builtin] = builtin![
     "memory-mode",
     "pmep",
     "optane-ni-sec23",
+    "optane-2018",
     "optane-2dimms",
     "optane-4dimms",
     "optane-128",
