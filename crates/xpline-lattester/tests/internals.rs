@@ -110,7 +110,8 @@ fn first_in_first_out_by_hand() {
     let platform = platform("optane-ni", &["optane.xpbuffer.lines=8"]);
     assert_eq!(miss_ratio(&platform, "xpbuffer", "same", 8), 0.0);
     assert_eq!(miss_ratio(&platform, "xpbuffer", "same", 9), 1.0);
-    assert_eq!(miss_ratio(&platform, "xpbuffer", "reverse", 12), 4.0 / 12.0);
+    // The measured part may end within a round.
+    assert!((miss_ratio(&platform, "xpbuffer", "reverse", 12) - 4.0 / 12.0).abs() < 1e-3);
     // The probe itself takes a line's place when it misses, and lines that hit stay no longer for it.
     let random = miss_ratio(&platform, "xpbuffer", "random", 16);
     assert!(random > 0.6 && random < 0.85, "{random}");
