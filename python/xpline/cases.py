@@ -21,7 +21,7 @@ Row = dict[str, Any]
 NAMES = ("optane", "optane-ni", "dram", "optane-remote", "dram-remote", "memory-mode", "pmep", "optane-ni-sec23", "optane-2018")
 
 #: Those of them that the rows of the sweep run on.
-SWEEP = ("optane", "optane-ni", "dram", "optane-remote", "dram-remote")
+SWEEP = ("optane", "optane-ni", "dram", "optane-remote", "dram-remote", "optane-2018")
 
 
 @dataclass(frozen=True, order=True)

@@ -90,7 +90,7 @@ impl Machine {
             OpKind::Compute if op.addr > 0 => Outcome::Next(now + op.addr),
             OpKind::Compute => Outcome::Next(now + Time::from(op.size) * self.timing.instruction),
             OpKind::Load => self.load(core, op, program, now),
-            OpKind::Prefetch => self.prefetch(core, program, op, now),
+            OpKind::Prefetch => self.take_hint(core, program, op, now),
             OpKind::Store | OpKind::NtStore | OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush | OpKind::Sfence => {
                 self.buffer(core, program, op, now)
             }
@@ -120,7 +120,7 @@ impl Machine {
     }
 
     /// A hint: nothing comes of it where every fill buffer is taken.
-    fn prefetch<P: Program>(&mut self, core: usize, program: &mut P, op: Op, now: Time) -> Outcome {
+    fn take_hint<P: Program>(&mut self, core: usize, program: &mut P, op: Op, now: Time) -> Outcome {
         if self.cores[core].fills.free_at() <= now {
             let lookup = self.look_up(core, op.addr / LINE, false, now);
             if lookup.found != Found::L1 {
