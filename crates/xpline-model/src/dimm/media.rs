@@ -36,8 +36,8 @@ const RECALLED: usize = 4;
 struct Bank {
     free_for_reads: Time,
     free_for_writes: Time,
-    /// When the bank took its last writes.
-    writes: [Time; RECALLED],
+    /// Its last writes: from when to when each keeps reads away.
+    writes: [(Time, Time); RECALLED],
 }
 
 impl Media {
@@ -84,9 +84,9 @@ impl Media {
         let bank = self.bank(xpline);
         let bank = &mut self.banks[bank];
         let mut start = slot.max(bank.free_for_reads);
-        for write in bank.writes.into_iter().rev() {
-            if (write..write + self.write_blocks).contains(&start) {
-                start = write + self.write_blocks;
+        for (from, until) in bank.writes.into_iter().rev() {
+            if (from..until).contains(&start) {
+                start = until;
             }
         }
         bank.free_for_reads = start + self.read_busy;
@@ -120,7 +120,7 @@ impl Media {
         let taken = port.max(bank.free_for_writes);
         bank.free_for_writes = taken + self.write_busy;
         bank.writes.copy_within(..RECALLED - 1, 1);
-        bank.writes[0] = taken;
+        bank.writes[0] = (taken, taken + self.write_blocks);
         WriteTurn { port, taken }
     }
 }
