@@ -18,7 +18,10 @@ from xpline.platform import Platform
 Row = dict[str, Any]
 
 #: The platforms that cases name.
-NAMES = ("optane", "optane-ni", "dram", "optane-remote", "dram-remote", "memory-mode", "pmep", "optane-ni-sec23", "optane-2018")
+NAMES = (
+    *("optane", "optane-ni", "dram", "optane-remote", "dram-remote"),
+    *("memory-mode", "pmep", "optane-ni-sec23", "optane-2018"),
+)
 
 #: Those of them that the rows of the sweep run on.
 SWEEP = ("optane", "optane-ni", "dram", "optane-remote", "dram-remote", "optane-2018")
