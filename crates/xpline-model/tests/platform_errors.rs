@@ -176,7 +176,7 @@ fn values_that_a_key_cannot_take() {
             ),
             (
                 "memory = \"flash\"\n",
-                "x.toml:4: memory = \"flash\" is not one of the choices; allowed: \"optane\" or \"dram\" or \"hybrid\"",
+                "x.toml:4: memory = \"flash\" is not one of the choices; allowed: \"optane\" or \"dram\" or \"hybrid\" or \"memory-mode\"",
             ),
             (
                 "abstract = 1\n",

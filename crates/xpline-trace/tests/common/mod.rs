@@ -44,7 +44,10 @@ pub fn compressed(bytes: &[u8]) -> Vec<u8> {
 
 /// The kinds that a trace may hold: all but the reading of the clock.
 fn kinds() -> Vec<OpKind> {
-    OpKind::ALL.into_iter().filter(|&kind| kind != OpKind::Stamp).collect()
+    OpKind::ALL
+        .into_iter()
+        .filter(|&kind| !matches!(kind, OpKind::Stamp | OpKind::Mispredict))
+        .collect()
 }
 
 /// Small and large numbers, and those at the ends.
