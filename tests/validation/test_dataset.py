@@ -191,4 +191,4 @@ def test_the_real_sweep_is_planned_whole(shared):
     plan = dataset.plan(dataset.read_tables(shared("data/optane-study")))
     assert [row.reason for row in plan if row.reason] == []
     assert len({row.case for row in plan}) < len(plan)
-    assert {row.case.platform for row in plan} == {"optane", "optane-ni", "dram", "dram-remote"}
+    assert {row.case.platform for row in plan} == {"optane", "optane-2018", "optane-ni", "dram", "dram-remote"}

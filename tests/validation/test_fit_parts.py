@@ -231,7 +231,9 @@ def test_a_platform_given_for_other_rows_is_used(tmp_path):
             f'name = "{name}"\ndescription = "M"\nextends = "{base}"\ncore.fence = "9ns"\n'
         )
     group = members([str(tmp_path / "mine.toml"), str(tmp_path / "mine-dram.toml")])
-    assert [member.name for member in group.all] == ["optane", "dram", "optane-ni", "optane-remote", "dram-remote"]
+    assert [member.name for member in group.all] == [
+        *("optane", "dram", "optane-ni", "optane-remote", "dram-remote", "optane-2018")
+    ]
     assert group["dram"].file.endswith("mine-dram.toml")
     assert group.sharing("core.fence") == {"optane", "optane-ni"}  # the DRAM file has a line of its own
     assert group.sharing("core.fill_buffers") == set(SWEEP)
