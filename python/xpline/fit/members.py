@@ -60,9 +60,9 @@ def members(platforms: Sequence[str]) -> Members:
     them. What remains is built in.
 
     >>> [member.name for member in members(["dram"]).all]
-    ['dram', 'optane', 'optane-ni', 'optane-remote', 'dram-remote']
+    ['dram', 'optane', 'optane-ni', 'optane-remote', 'dram-remote', 'optane-2018']
     >>> sorted(members(["dram"]).sharing("core.fill_buffers"))
-    ['dram', 'dram-remote', 'optane', 'optane-ni', 'optane-remote']
+    ['dram', 'dram-remote', 'optane', 'optane-2018', 'optane-ni', 'optane-remote']
     >>> sorted(members(["dram"]).sharing("dram.tcl"))
     ['dram', 'dram-remote']
     """
