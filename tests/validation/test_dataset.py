@@ -125,6 +125,21 @@ def test_memory_of_the_other_socket_is_a_platform(write_dataset, tmp_path, row, 
     assert bool(case.overrides) == platform.startswith("optane")
 
 
+@pytest.mark.parametrize(
+    ("row", "platform"),
+    [
+        ({"date": "2018-11-30", "interleaving": 1}, "optane-2018"),
+        ({"date": "11/3/2018", "interleaving": 1}, "optane-2018"),
+        ({"date": "2018-12-01", "interleaving": 1}, "optane"),
+        ({"date": "2019-11-30", "interleaving": 1}, "optane"),
+        ({"date": "2018-11-30", "interleaving": 0}, "optane-ni"),
+        ({"date": "2018-11-30", "interleaving": 1, "local": 0}, "optane-remote"),
+    ],
+)
+def test_six_dimms_of_november_2018_are_a_platform(write_dataset, tmp_path, row, platform):
+    assert planned(write_dataset, tmp_path, "bandwidth", **row).case.platform == platform
+
+
 def test_repeats_share_a_case(write_dataset, tmp_path):
     rows = [{"date": "2019-04-01"}, {"date": "2019-04-02", "throughput": 7}, {"threads": 2}]
     plan = dataset.plan(dataset.read_tables(write_dataset(tmp_path, "bandwidth", rows)))

@@ -129,6 +129,32 @@ fn a_stride_is_from_one_access_to_the_next() {
     assert_eq!(loads, [0, 64, 1024, 1088, 2048, 2112].map(|offset| at + offset));
 }
 
+/// The end of a long loop is foreseen wrongly: the core has begun on the line behind the access by then, if it loads.
+#[test]
+fn a_long_strided_access_ends_in_a_wrong_turn() {
+    use OpKind::{Compute, Mispredict, Prefetch};
+    let long = 64 * u64::from(Platform::builtin("optane-ni").unwrap().core.stride_exit);
+    let ends = |experiment: &str, op: &str, size: u64| {
+        let json = format!(r#"{{"experiment": {experiment}, "op": "{op}", "size": {size}, "threads": 1}}"#);
+        let ops = ops(&json, size as usize / 64 + 4);
+        assert_eq!(ops[0].kind, Compute);
+        let first = ops[1].addr;
+        let ends = ops[1 + size as usize / 64..].iter().map(move |op| (op.kind, op.addr));
+        let ends = ends.take_while(|&(kind, _)| kind != Compute);
+        let ends: Vec<_> = ends.map(|(kind, addr)| (kind, addr.wrapping_sub(first))).collect();
+        ends
+    };
+    let strided = r#""stride", "stride": 1024"#;
+    let [overrun, turn] = ends(strided, "load", long)[..] else {
+        panic!("two ops end a long load")
+    };
+    assert_eq!((overrun, turn.0), ((Prefetch, long), Mispredict));
+    let kinds: Vec<_> = ends(strided, "ntstore", long).iter().map(|end| end.0).collect();
+    assert_eq!(kinds, [Mispredict]);
+    assert_eq!(ends(strided, "load", long - 64), []);
+    assert_eq!(ends(r#""random""#, "load", long), []);
+}
+
 #[test]
 fn a_strided_access_may_be_fenced_at_intervals() {
     use OpKind::{Clwb, Compute, Sfence, Store};

@@ -223,6 +223,97 @@ fn an_ntstore_finds_the_line_of_the_one_before_known() {
 }
 
 #[test]
+fn a_wrong_turn_waits_for_data_and_costs_more_behind_a_miss() {
+    let platform = ni();
+    let core = &platform.core;
+    let (load, turn) = (op(OpKind::Load, 0), Op::new(OpKind::Mispredict, 0, 0));
+    let nothing_under_way = core.mispredict + core.fence + core.stamp;
+    assert_eq!(timed(&platform, &[load], &[turn]), nothing_under_way);
+    let missed = timed(&platform, &[], &[load]);
+    assert_eq!(timed(&platform, &[], &[load, turn]), missed + core.resume);
+}
+
+#[test]
+fn a_hint_brings_its_line_and_nothing_waits_for_it() {
+    let platform = ni();
+    let core = &platform.core;
+    let hint = op(OpKind::Prefetch, 0);
+    assert_eq!(
+        timed(&platform, &[], &[hint]),
+        core.op_interval + core.fence + core.stamp
+    );
+    let later = Op::compute_for(0, 1_000_000);
+    let in_the_l1d = platform.l1d.hit + core.fence + core.stamp;
+    assert_eq!(timed(&platform, &[hint, later], &[op(OpKind::Load, 0)]), in_the_l1d);
+}
+
+#[test]
+fn a_hint_is_dropped_where_every_fill_buffer_is_taken() {
+    let platform = ni();
+    let buffers = u64::from(platform.core.fill_buffers);
+    let reads = |loads: u64| {
+        let loads = (1..=loads).map(|line| op(OpKind::Load, 4 * line));
+        run(&platform, loads.chain([op(OpKind::Prefetch, 0)])).0.dimms[0].reads
+    };
+    assert_eq!(reads(buffers - 1), buffers);
+    assert_eq!(reads(buffers), buffers);
+}
+
+#[test]
+fn a_line_to_be_written_comes_later_than_one_to_be_read() {
+    let mut platform = ni();
+    let ownership = platform.core.ownership;
+    let store = [op(OpKind::Store, 0)];
+    let with = timed(&platform, &[], &store);
+    platform.core.ownership = 0;
+    assert_eq!(with, timed(&platform, &[], &store) + ownership);
+}
+
+#[test]
+fn stores_ask_early_for_their_lines_and_fewer_do_behind_a_flush() {
+    let mut platform = ni();
+    let stores: Vec<Op> = (0..8).map(|line| op(OpKind::Store, 4 * line)).collect();
+    let flushed: Vec<Op> = stores
+        .iter()
+        .flat_map(|&store| {
+            [
+                store,
+                Op {
+                    kind: OpKind::Clwb,
+                    ..store
+                },
+            ]
+        })
+        .collect();
+    let early = [&stores, &flushed].map(|ops| timed(&platform, &[], ops));
+    platform.core.flush_rfo_depth = 1;
+    assert_eq!(timed(&platform, &[], &stores), early[0]);
+    assert!(timed(&platform, &[], &flushed) > 2 * early[1]);
+    platform.core.store_rfo_depth = 1;
+    assert!(timed(&platform, &[], &stores) > 2 * early[0]);
+}
+
+/// 4 KiB are 16 spans of 256 B: every bank of a rank once, and 4 of 6 channels further.
+#[test]
+fn a_stride_of_4_kib_finds_one_bank_on_each_of_three_channels_of_dram() {
+    let platform = Platform::builtin("dram").unwrap();
+    let xpline_model::platform::Memory::Dram(dram) = &platform.memory else {
+        panic!("dram is DRAM")
+    };
+    let loads: Vec<Op> = (0..24).map(|page| op(OpKind::Load, 64 * page)).collect();
+    let (counters, _) = run(&platform, loads.iter().copied());
+    let reads: Vec<u64> = counters
+        .dimms
+        .iter()
+        .map(|dimm| dimm.reads)
+        .filter(|&reads| reads > 0)
+        .collect();
+    assert_eq!(reads, [8, 8, 8]);
+    // Eight rows of one bank, one after the other.
+    assert!(timed(&platform, &[], &loads) > 7 * (dram.tras + dram.trp));
+}
+
+#[test]
 fn instructions_take_the_time_they_say() {
     let platform = ni();
     let core = &platform.core;

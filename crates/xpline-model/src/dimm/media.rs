@@ -153,6 +153,7 @@ fn intervals(optane: &Optane, budget: u32) -> (Time, Time) {
 mod tests {
     use super::*;
     use crate::platform::{Memory, Platform};
+    use crate::way::Nobody;
 
     fn optane(overrides: &[&str]) -> Optane {
         let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
@@ -174,6 +175,23 @@ mod tests {
         // Within a span the lines go round all banks.
         let banks = optane.media.banks as usize;
         assert_eq!(order(span)[..banks], order(span)[banks..2 * banks]);
+    }
+
+    #[test]
+    fn a_line_write_keeps_reads_from_its_own_bank_for_a_time() {
+        let optane = optane(&[]);
+        let banks = u64::from(optane.media.banks);
+        let read_beside_a_write = |xpline: u64, at: Time| {
+            let mut media = Media::new(&optane);
+            let taken = media.write(0, 1000).taken;
+            assert_eq!(taken, 1000);
+            media.read(xpline, at, &mut Nobody) - optane.media.read_latency
+        };
+        let free_again = 1000 + optane.media.write_blocks;
+        assert_eq!(read_beside_a_write(banks, 2000), free_again);
+        assert_eq!(read_beside_a_write(banks, free_again), free_again);
+        assert_eq!(read_beside_a_write(banks, 999), 999);
+        assert_eq!(read_beside_a_write(1, 2000), 2000);
     }
 
     #[test]

@@ -118,8 +118,8 @@ impl Writer for Encoder {
     fn write(&mut self, out: &mut dyn Write, record: &Record) -> Result<(), Refusal> {
         self.start(out)?;
         let Some(kind) = KINDS.iter().position(|&kind| kind == record.kind) else {
-            let what = "cannot be written: clock readings are no part of a trace";
-            return Err(Refusal::Format(what.to_owned()));
+            let what = format!("cannot be written: {:?} is no part of a trace", record.kind);
+            return Err(Refusal::Format(what));
         };
         self.push(record, kind as u8);
         self.records += 1;
