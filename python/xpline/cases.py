@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from xpline import bench
+from xpline import bench, variants
 from xpline._native import check_points
 from xpline.changes import Change
 from xpline.errors import XplineError
@@ -49,7 +49,8 @@ def case(platform: str, point: dict[str, Any], overrides: tuple[str, ...] = ()) 
 class Platforms:
     """The platforms that cases name, as the user wants them: from other files, or with values overridden.
 
-    ``files`` puts a platform file in place of a name; ``overrides`` go on top of every platform that has the key,
+    ``files`` puts a platform file in place of a name, and of its variants (:mod:`xpline.variants`) that have none of
+    their own; ``overrides`` go on top of every platform that has the key,
     and win over those of a case.
 
     >>> platforms = Platforms({"optane.xpbuffer.lines": "128"})
@@ -115,7 +116,11 @@ class Platforms:
     def _load(self, name: str, overrides: Mapping[str, object]) -> Platform:
         wanted = (name, tuple(sorted(overrides.items())))
         if wanted not in self._loaded:
-            self._loaded[wanted] = Platform(self._files.get(name, name), set=overrides)
+            file, own = self._files.get(name, name), {}
+            base = variants.base(name)
+            if name not in self._files and base in self._files:
+                file, own = self._files[base], variants.changed(name)
+            self._loaded[wanted] = Platform(file, set=own | dict(overrides))
         return self._loaded[wanted]
 
 

@@ -235,7 +235,13 @@ def test_a_platform_given_for_other_rows_is_used(tmp_path):
         *("optane", "dram", "optane-ni", "optane-remote", "dram-remote", "optane-2018")
     ]
     assert group["dram"].file.endswith("mine-dram.toml")
-    assert group.sharing("core.fence") == {"optane", "optane-ni"}  # the DRAM file has a line of its own
+    # The DRAM file has a line of its own.
+    assert group.sharing("core.fence") == {"optane", "optane-ni", "optane-remote", "optane-2018"}
+    assert group["optane-2018"].file.endswith("mine.toml")
+    assert group["optane-2018"].platform["optane.media.bank_period"].value == "32KiB"
+    assert "optane-2018" not in group.sharing("optane.media.bank_period")
+    assert group["dram-remote"].platform["core.fence"].value == '"9ns"'
+    assert group["dram-remote"].platform["nodes.memory"].value == "1"
     assert group.sharing("core.fill_buffers") == set(SWEEP)
 
 

@@ -6,8 +6,9 @@ import csv
 
 import pytest
 
-from xpline.cases import Platforms
+from xpline.cases import SWEEP, Platforms, case
 from xpline.errors import XplineError
+from xpline.platform import Platform
 from xpline.validate import validate
 
 ROWS = [
@@ -115,6 +116,23 @@ def test_an_override_that_no_platform_has(model, directory):
         Platforms({"optane.colour": "red"})
     with pytest.raises(XplineError, match="NAME is one of optane, optane-ni, dram"):
         Platforms(files={"tape": "tape.toml"})
+
+
+def test_a_file_in_place_of_a_platform_holds_for_its_variants(tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text('name = "mine"\ndescription = "M"\nextends = "optane"\noptane.media.read_busy = "99ns"\n')
+    platforms = Platforms(files={"optane": str(mine)})
+    busy = {name: platforms.parameter(name, "optane.media.read_busy") for name in SWEEP if name.startswith("optane")}
+    own = Platform("optane-2018")["optane.media.read_busy"].value.strip('"')
+    assert busy == {"optane": "99ns", "optane-ni": "99ns", "optane-remote": "99ns", "optane-2018": own}
+    keys = ("interleave.dimms", "nodes.memory", "optane.media.bank_period")
+    assert [
+        platforms.parameter(name, key)
+        for name, key in zip(("optane-ni", "optane-remote", "optane-2018"), keys, strict=True)
+    ] == ["1", "1", "32KiB"]
+    both = Platforms({"optane.media.read_busy": "77ns"}, {"optane": str(mine), "optane-ni": "optane-ni"})
+    assert both.parameter("optane-2018", "optane.media.read_busy") == "77ns"
+    assert both.of(case("optane-ni", {})).name == "optane-ni"
 
 
 def test_a_row_that_the_model_cannot_run_is_named_and_left_empty(model, write_dataset, tmp_path):

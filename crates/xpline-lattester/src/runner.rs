@@ -18,7 +18,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use xpline_model::platform::{Memory, Pages};
+use xpline_model::platform::{Memory, Pages, Sockets};
 use xpline_model::{Counters, Machine, NANOSECOND, Platform, Program, Time, Traced};
 
 use crate::parts::Marks;
@@ -181,7 +181,9 @@ impl<P: Thread> Run<'_, P> {
     /// Pass one and a half times the lines that the caches hold through them.
     fn warm_caches(&mut self, platform: &Platform) {
         let threads = self.streams.len() as u64;
-        let lines = (platform.l3.size + threads * platform.l2.size) / LINE * 3 / 2;
+        // Threads on both sockets take turns, and fill the L3 of each.
+        let l3s = if platform.nodes.cpu == Sockets::Both { threads.min(2) } else { 1 };
+        let lines = (l3s * platform.l3.size + threads * platform.l2.size) / LINE * 3 / 2;
         // An access is the making of its address and its lines.
         let fresh = self.first().fresh_lines();
         let ops = (lines / threads).div_ceil(fresh) * (fresh + 1);

@@ -152,6 +152,23 @@ fn threads_on_both_sockets_take_turns() {
     assert_eq!(latency(&stamps[1]) - latency(&stamps[0]), 2 * both.link.latency);
 }
 
+/// What one thread leaves in the L3 is pushed out by another thread of its socket, and not by one of the other socket.
+#[test]
+fn each_socket_has_an_l3() {
+    let again = |cpu: &str| {
+        let small = ["l1d.size=4KiB", "l2.size=16KiB", "l3.size=132KiB", cpu];
+        let left = (0..512).map(|line| op(OpKind::Load, line));
+        let later = [Op::compute_for(1, 1_000_000_000), MFENCE, STAMP];
+        let first: Vec<Op> = left.chain(later).chain([op(OpKind::Load, 0), MFENCE, STAMP]).collect();
+        let loads = (1 << 20..(1 << 20) + 10_000).map(|line| op(OpKind::Load, line));
+        let second = std::iter::once(Op::compute_for(1, 100_000_000)).chain(loads).collect();
+        let (_, stamps) = run(&platform("dram", &small), &[first, second]);
+        stamps[0][1] - stamps[0][0]
+    };
+    let (alone, beside) = (again("nodes.cpu=both"), again("nodes.cpu=0"));
+    assert!(alone + 40_000 < beside, "{alone} ps from an L3 of its own, {beside} ps from memory");
+}
+
 #[test]
 fn a_line_that_the_other_socket_owns_is_asked_back() {
     let both = platform("dram", &["nodes.cpu=both"]);

@@ -38,7 +38,8 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for the page and its files.")] = Path("build/reproduce"),
     set: Overrides = [],  # noqa: B006 (typer reads it)
     platform: Annotated[
-        list[str], typer.Option(metavar="NAME=FILE", help="A platform file in place of optane, optane-ni or dram.")
+        list[str],
+        typer.Option(metavar="NAME=FILE", help="A platform file in place of optane or dram, and of its variants."),
     ] = [],  # noqa: B006
     jobs: Annotated[int | None, typer.Option(min=1, help="Points run side by side.", show_default="all cores")] = None,
 ) -> None:

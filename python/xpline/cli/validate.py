@@ -62,7 +62,8 @@ def validate(
     by: Annotated[str, typer.Option(help="Columns to break the error down by.")] = ",".join(SLICES),
     set: Overrides = [],  # noqa: B006
     platform: Annotated[
-        list[str], typer.Option(metavar="NAME=FILE", help="A platform file in place of optane, optane-ni or dram.")
+        list[str],
+        typer.Option(metavar="NAME=FILE", help="A platform file in place of optane or dram, and of its variants."),
     ] = [],  # noqa: B006
     jobs: Annotated[int | None, typer.Option(min=1, help="Points run side by side.", show_default="all cores")] = None,
 ) -> None:

@@ -1,6 +1,6 @@
 """The platforms that take part in a fit, and which of the fitted values each of them has.
 
-The rows of a data set run on three platforms: ``optane``, ``optane-ni`` and ``dram``. One of them is the *base*, whose
+The rows of a data set run on ``optane``, ``dram`` and variants of them. One of them is the *base*, whose
 values are fitted. A fitted value is also that of every other platform that has it *from the same line of the same
 file*: what a host has is shared by its memories, and what Optane DIMMs have by their interleavings. So the rows
 of all of them tell about it.
@@ -8,9 +8,10 @@ of all of them tell about it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from xpline import variants
 from xpline.cases import SWEEP
 from xpline.errors import XplineError
 from xpline.platform import Platform, platform_names
@@ -55,9 +56,9 @@ class Members:
 def members(platforms: Sequence[str]) -> Members:
     """The members of a fit of the first of ``platforms`` (names or files); the others stand for their kind of rows.
 
-    A platform stands for the rows that it can run: its memory and the number of DIMMs say which. Rows of one
-    Optane DIMM run on a base that is a file with its number of DIMMs set to 1, unless a platform is given for
-    them. What remains is built in.
+    A platform stands for the rows that it can run: its memory and the number of DIMMs say which. Rows of a variant
+    (:mod:`xpline.variants`: one DIMM, the other socket, the state of 2018) run on the file that is given for
+    its base, with what makes the variant set on top, unless a platform is given for them. What remains is built in.
 
     >>> [member.name for member in members(["dram"]).all]
     ['dram', 'optane', 'optane-ni', 'optane-remote', 'dram-remote', 'optane-2018']
@@ -73,10 +74,16 @@ def members(platforms: Sequence[str]) -> Members:
         if name in given:
             raise XplineError(f"--platform {platform}: {given[name].file} stands for the rows of {name} already")
         given[name] = _member(name, platform)
-    if "optane" in given and "optane-ni" not in given and given["optane"].file not in platform_names():
-        given["optane-ni"] = _member("optane-ni", given["optane"].file, (("interleave.dimms", "1"),))
-    rest = [_member(name, name) for name in SWEEP if name not in given]
+    rest = [_stand_in(name, given) for name in SWEEP if name not in given]
     return Members((*given.values(), *rest))
+
+
+def _stand_in(name: str, given: Mapping[str, Member]) -> Member:
+    """A member that no platform was given for."""
+    base = given.get(variants.base(name) or "")
+    if base is None or base.file in platform_names():
+        return _member(name, name)
+    return _member(name, base.file, tuple(variants.changed(name).items()))
 
 
 def _role(platform: Platform) -> str:

@@ -1,11 +1,11 @@
-//! The cache hierarchy: a private L1d and L2 a core, and a shared L3 that takes what the L2s give up (non-inclusive).
+//! The cache hierarchy: a private L1d and L2 a core, and an L3 a socket that takes what its L2s give up (non-inclusive).
 //!
 //! It answers where a line was found and which dirty lines leave for memory; time is the core's business.
 //! Lines shared between cores are not kept coherent: LATTester's threads work on data of their own.
 
 use super::cache::{Cache, Victim};
 use crate::counters::CacheCounters;
-use crate::platform::{Platform, Replacement};
+use crate::platform::{Platform, Replacement, Sockets};
 
 /// Where a look-up ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,14 @@ impl WriteBacks {
 struct Private {
     l1d: Cache,
     l2: Cache,
+    /// Which of the L3s is that of its socket.
+    l3: usize,
 }
 
 pub struct Hierarchy {
     private: Vec<Private>,
-    l3: Cache,
+    /// One for each socket that has cores in use.
+    l3s: Vec<Cache>,
     pub l1d_counters: CacheCounters,
     pub l2_counters: CacheCounters,
     pub l3_counters: CacheCounters,
@@ -53,20 +56,21 @@ const LINE: u64 = 64;
 
 impl Hierarchy {
     pub fn new(platform: &Platform) -> Self {
-        let private = (0..platform.core.count)
-            .map(|_| Private {
+        let sockets = platform.nodes.cpu;
+        let both = sockets == Sockets::Both;
+        let private = (0..platform.core.count as usize)
+            .map(|core| Private {
                 l1d: Cache::new(platform.l1d.size / LINE, platform.l1d.ways, 1, Replacement::Lru),
                 l2: Cache::new(platform.l2.size / LINE, platform.l2.ways, 1, Replacement::Lru),
+                l3: if both { sockets.of(core) } else { 0 },
             })
             .collect();
+        let (lines, l3) = (platform.l3.size / LINE, &platform.l3);
         Self {
             private,
-            l3: Cache::new(
-                platform.l3.size / LINE,
-                platform.l3.ways,
-                platform.l3.slices,
-                platform.l3.replacement,
-            ),
+            l3s: (0..if both { 2 } else { 1 })
+                .map(|_| Cache::new(lines, l3.ways, l3.slices, l3.replacement))
+                .collect(),
             l1d_counters: CacheCounters::default(),
             l2_counters: CacheCounters::default(),
             l3_counters: CacheCounters::default(),
@@ -87,7 +91,7 @@ impl Hierarchy {
             (Found::L2, false)
         } else {
             self.l2_counters.misses += 1;
-            let in_l3 = self.l3.remove(line);
+            let in_l3 = self.l3s[private.l3].remove(line);
             if in_l3.is_some() {
                 self.l3_counters.hits += 1;
                 (Found::L3, in_l3 == Some(true))
@@ -105,10 +109,11 @@ impl Hierarchy {
 
     /// Bring a line into the L2 of a core, for a prefetcher; returns where it was, or `None` where it was there already.
     pub fn prefetch(&mut self, core: usize, line: u64, out: &mut WriteBacks) -> Option<Found> {
-        if self.private[core].l2.holds(line) {
+        let private = &mut self.private[core];
+        if private.l2.holds(line) {
             return None;
         }
-        let in_l3 = self.l3.remove(line);
+        let in_l3 = self.l3s[private.l3].remove(line);
         self.fill_l2(core, line, in_l3 == Some(true), out);
         Some(if in_l3.is_some() { Found::L3 } else { Found::Memory })
     }
@@ -119,8 +124,8 @@ impl Hierarchy {
         if let Some(victim) = private.l2.insert(line, dirty) {
             // The L2 holds every line of its L1d, so a line leaves both.
             let dirty = private.l1d.remove(victim.line).unwrap_or(false) || victim.dirty;
-            let line = victim.line;
-            self.give_to_l3(Victim { line, dirty }, out);
+            let (line, l3) = (victim.line, private.l3);
+            self.give_to_l3(l3, Victim { line, dirty }, out);
         }
     }
 
@@ -137,11 +142,11 @@ impl Hierarchy {
     }
 
     #[inline]
-    fn give_to_l3(&mut self, victim: Victim, out: &mut WriteBacks) {
+    fn give_to_l3(&mut self, l3: usize, victim: Victim, out: &mut WriteBacks) {
         if victim.dirty {
             self.l2_counters.dirty_evictions += 1;
         }
-        if let Some(old) = self.l3.insert(victim.line, victim.dirty)
+        if let Some(old) = self.l3s[l3].insert(victim.line, victim.dirty)
             && old.dirty
         {
             self.l3_counters.dirty_evictions += 1;
@@ -156,7 +161,7 @@ impl Hierarchy {
         let l1d = private.l1d.clean(line).unwrap_or(false);
         match private.l2.clean(line) {
             Some(l2) => l1d || l2,
-            None => l1d || self.l3.clean(line).unwrap_or(false),
+            None => l1d || self.l3s[private.l3].clean(line).unwrap_or(false),
         }
     }
 
@@ -168,7 +173,7 @@ impl Hierarchy {
             let l1d = private.l1d.remove(line).unwrap_or(false);
             return Some(l1d || l2);
         }
-        self.l3.remove(line)
+        self.l3s[private.l3].remove(line)
     }
 
     pub fn reset_counters(&mut self) {
@@ -184,6 +189,6 @@ impl Hierarchy {
             .iter()
             .map(|p| p.l1d.dirty_lines() + p.l2.dirty_lines())
             .sum();
-        private + self.l3.dirty_lines()
+        private + self.l3s.iter().map(Cache::dirty_lines).sum::<u64>()
     }
 }
