@@ -87,6 +87,17 @@ def test_memory_mode_is_volatile_and_says_so(capsys):
     assert warned not in run(capsys, "persist-latency", "--max-requests", "4000", "--on", "optane")[2]
 
 
+def test_a_budget_that_dimms_refuse_is_named(capsys):
+    short = ["stride", "--on", "optane-ni", "--op", "ntstore", "--threads", "4", "--max-requests", "20000", "--json"]
+    outcomes = {
+        watts: run(capsys, *short, "--set", f"optane.power.budget={watts}") for watts in ("15W", "10W", "12000mW")
+    }
+    assert "optane.power.budget = 10W: DIMMs take 12W or more, and stay at 15W" in outcomes["10W"][2]
+    assert outcomes["15W"][2] == "" == outcomes["12000mW"][2]
+    rate = {watts: json.loads(out)[0]["bandwidth_mib_s"] for watts, (_, out, _) in outcomes.items()}
+    assert rate["10W"] == rate["15W"] > rate["12000mW"]
+
+
 def test_memory_mode_needs_dram():
     with pytest.raises(XplineError, match="no DRAM to cache Optane in"):
         Platform("memory-mode", set={"volatile": "none"})

@@ -46,6 +46,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_memory_mode_keeps_nothing_and_says_so(tmp_path):
+    """Before anything runs: here there is not even a recording."""
+    command = [XPLINE, "run", "--on", "memory-mode", "--replay", "none.trace"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "memory-mode is volatile" in " ".join(done.stderr.split())
+    command[3] = "optane"
+    assert "volatile" not in subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stderr
+
+
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
     """A small program in C: what to do is its first word."""

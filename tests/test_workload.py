@@ -88,6 +88,30 @@ def test_every_kind_runs(file, platform):
     assert parts.filter(part="log")["latency_p99_ns"].null_count() == 2
 
 
+def test_a_run_time_bounds_a_run_in_simulated_seconds(xpline, file):
+    text = "b: {matrix: {run_time: [0.00002, 0.0002]}, args: {operation: write, exec_mode: random, access_size: 64}}"
+    table = workload.run("optane-ni", workload.read(file(text)))
+    assert table["time_ns"].to_list() == pytest.approx([15_000, 150_000], rel=1e-3)  # without the warm-up
+    _, _, err = xpline("bench", "--workload", "w.yaml", "--on", "optane-ni")
+    assert err == ""
+    _, _, err = xpline("bench", "--workload", file(text.replace("0.0002]", "1]")), "--on", "optane-ni")
+    assert err.startswith("run_time: 1 of 2 runs that have one ended before it")
+
+
+def test_keys_without_effect_are_named(xpline, file):
+    text = "b: {args: {prefault_file: false}}\nc: {args: {prefault_file: false}}\nd: {args: {dram_huge_pages: true}}"
+    _, _, err = xpline("bench", "--workload", file(text), "--on", "dram", "--max-requests", "4000")
+    assert err.startswith("b, c: prefault_file: false has no effect: ") and "dram_huge_pages" not in err
+
+
+def test_memory_mode_keeps_nothing_that_a_workload_writes(xpline, file):
+    text = "b: {matrix: {persist_instruction: [%s]}, args: {operation: write}}"
+    for persist, warned in (("cache", True), ("nocache", True), ("none", False)):
+        name = file(text % persist)
+        _, _, err = xpline("bench", "--workload", name, "--on", "memory-mode", "--max-requests", "4000")
+        assert ("memory-mode is volatile" in err) == warned, persist
+
+
 def test_the_default_of_a_key_is_perma_bench_s(file):
     job = workload.read(file("b: {args: {access_size: 64}}"))[0].jobs["b"]
     assert (job.memory_range, job.number_operations, job.exec_mode) == (10 << 30, 10_000_000, "sequential")
@@ -180,6 +204,7 @@ MALFORMED = {
     "a:\n  parallel_benchmark:\n    x: {args: {}}": "w.yaml:3: a.parallel_benchmark: has 1 parts; expected two",
     "a:\n  args: {}\n  parallel_benchmark: {}": "w.yaml:2: a.args: unknown key; with parallel_benchmark",
     "a:\n  parallel_benchmark:\n    x: {args: {numa_pattern: far}}\n    y: {args: {}}": "w.yaml:2: a: numa_pattern is",
+    "a:\n  args: {run_time: 0}": "w.yaml:2: a.args.run_time = 0: must be a number of seconds, from 0.000001",
     "a:\n  matrix: {number_operations: [1e9]}": "w.yaml:2: a.matrix.number_operations = 1e9: must be a whole number",
 }
 

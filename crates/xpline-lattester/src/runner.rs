@@ -84,12 +84,14 @@ fn run_streams<P: Thread>(
     let mut limit = point
         .max_requests
         .unwrap_or(MAX_REQUESTS.max(2 * WINDOWS as u64 * round).max(2 * filling));
+    let mut deadline = None;
     if let Experiment::Workload(workload) = &point.experiment {
         limit = limit.min(workload.requests()).max(1);
+        deadline = workload.run_time();
     }
     let warm_up = WARM_UP.min(limit / 4).max(filling.min(limit / 2));
     let mut window = WINDOW.max(round).min((limit - warm_up) / WINDOWS as u64).max(1);
-    run.advance_by(warm_up)?;
+    run.advance(warm_up, deadline.map_or(Time::MAX, |end| end / 4))?;
     loop {
         run.streams
             .iter_mut()
@@ -97,9 +99,15 @@ fn run_streams<P: Thread>(
         let (before, found_before) = (run.machine.counters(), run.found());
         let marks = Marks::new(run.all());
         let mut values = [None; WINDOWS];
-        for value in &mut values {
+        // Windows of requests, or, where they would end after the deadline, of equal parts of what is left.
+        let start = run.machine.now();
+        let end = deadline.filter(|end| start + run.time_of(window * WINDOWS as u64) > *end);
+        for (turn, value) in (1..).zip(&mut values) {
             let (before, timed_before, found_before) = (run.machine.counters(), run.timed(), run.found());
-            run.advance_by(window)?;
+            match end {
+                Some(end) => run.advance(u64::MAX, start + (end - start) * turn / WINDOWS as u64)?,
+                None => run.advance(window, Time::MAX)?,
+            }
             *value = match &point.experiment {
                 Experiment::Replacement(_) => run.miss_ratio_since(found_before),
                 experiment => run.value(experiment, &before, timed_before),
@@ -108,7 +116,8 @@ fn run_streams<P: Thread>(
         let settled = stats::is_stable(&values);
         let counters = run.machine.counters();
         window *= 2;
-        if settled || requests(&counters) + window * WINDOWS as u64 > limit {
+        let over = deadline.is_some_and(|end| run.machine.now() >= end);
+        if settled || over || requests(&counters) + window * WINDOWS as u64 > limit {
             let counted = counters.since(&before);
             let samples = run.first().samples();
             let (parts, sampled) = match &point.experiment {
@@ -198,24 +207,31 @@ impl<P: Thread> Run<'_, P> {
             .for_each(|stream| stream.as_mut().set_warming(warming));
     }
 
-    /// Run until the cores have made `more` requests. `None` if the run was stopped.
-    fn advance_by(&mut self, more: u64) -> Option<()> {
-        let target = requests(&self.machine.counters()) + more;
+    /// Run until the cores have made `more` requests, or the clock reaches `until`. `None` if the run was stopped.
+    fn advance(&mut self, more: u64, until: Time) -> Option<()> {
+        let mut made = requests(&self.machine.counters());
+        let target = made.saturating_add(more);
         let mut patience = NANOSECOND;
-        let mut made = target - more;
-        while made < target {
+        while made < target && self.machine.now() < until {
             if self.stop.load(Ordering::Relaxed) {
                 return None;
             }
             let now = self.machine.now();
             let pace = now.checked_div(made).unwrap_or(NANOSECOND);
             let span = (target - made).min(ATTENTION) * pace;
-            self.machine.advance(&mut self.streams, now + span.max(patience));
+            self.machine
+                .advance(&mut self.streams, (now + span.max(patience)).min(until));
             let before = std::mem::replace(&mut made, requests(&self.machine.counters()));
             patience = if made > before { 10 * NANOSECOND } else { 2 * patience };
             assert!(patience < STUCK, "the machine makes no progress after {made} requests");
         }
         Some(())
+    }
+
+    /// How long so many requests take at the pace so far.
+    fn time_of(&self, more: u64) -> Time {
+        let made = requests(&self.machine.counters()).max(1);
+        (more as f64 * self.machine.now() as f64 / made as f64) as Time
     }
 
     /// What the experiment is judged by, since an earlier reading.

@@ -1,6 +1,7 @@
 //! Workloads: groups of threads with different jobs side by side, each a chain of reads and writes on one of two memories.
 
 use serde::{Deserialize, Serialize};
+use xpline_model::{NANOSECOND, Time};
 
 use crate::point::PointError;
 use crate::stream::LINE;
@@ -47,6 +48,9 @@ pub struct Group {
     /// Iterations of all threads together, after which the run ends even if its mean has not settled.
     #[serde(default = "whole")]
     pub operations: u64,
+    /// Simulated seconds after which it ends instead.
+    #[serde(default)]
+    pub run_time: Option<f64>,
 }
 
 fn whole() -> u64 {
@@ -127,10 +131,19 @@ impl Workload {
         once.max(samples.min(MOST_OF_SAMPLES))
     }
 
-    /// Requests of all iterations that were asked for.
+    /// Requests of all iterations that were asked for; a group with a run time makes as many as it can.
     pub fn requests(&self) -> u64 {
-        let of = |group: &Group| group.operations.saturating_mul(group.lines());
+        let of = |group: &Group| match group.run_time {
+            Some(_) => u64::MAX,
+            None => group.operations.saturating_mul(group.lines()),
+        };
         self.groups.iter().map(of).fold(0, u64::saturating_add)
+    }
+
+    /// The shortest run time that was asked for: from then on the groups are not all side by side.
+    pub fn run_time(&self) -> Option<Time> {
+        let seconds = self.groups.iter().filter_map(|group| group.run_time).reduce(f64::min)?;
+        Some((seconds * 1e9 * NANOSECOND as f64) as Time)
     }
 
     /// Whether the parameters fit each other, and the ranges into `persistent` and `volatile` bytes: where `shared`,
@@ -222,6 +235,12 @@ impl Group {
         if self.operations == 0 {
             return refuse("operations", 0, format!("group {name}: must be at least 1"));
         }
+        if let Some(seconds) = self.run_time
+            && !(LEAST_SECONDS..=MOST_SECONDS).contains(&seconds)
+        {
+            let allowed = format!("group {name}: must be from {LEAST_SECONDS} to {MOST_SECONDS} s");
+            return refuse("run_time", seconds, allowed);
+        }
         self.steps()
     }
 
@@ -276,6 +295,12 @@ const SAMPLES: u64 = 128;
 
 /// Requests that a window may be long for the sake of samples.
 const MOST_OF_SAMPLES: u64 = 64 << 10;
+
+/// The shortest run time: some requests fit into it.
+const LEAST_SECONDS: f64 = 1e-6;
+
+/// The longest run time: eleven days.
+const MOST_SECONDS: f64 = 1e6;
 
 /// The steepest Zipf distribution: the first place then takes all but a thousandth.
 const MOST_ZIPF: f64 = 10.0;

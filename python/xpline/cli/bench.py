@@ -15,7 +15,7 @@ from xpline import bench
 from xpline.bench import relief
 from xpline.bench.loads import DELAYS
 from xpline.cli import workload
-from xpline.cli.caveats import persists, warn_volatile
+from xpline.cli.caveats import persists, warn_budget, warn_volatile
 from xpline.cli.common import Common, with_common
 from xpline.cli.estimates import note_estimates
 from xpline.cli.output import terminal
@@ -217,6 +217,7 @@ def _measure(sweep: Sweep, common: Common) -> None:
     points = bench.points(sweep.experiment, seed=common.seed, max_requests=common.max_requests, **sweep.parameters)
     platforms = common.platforms()
     warn_volatile(platforms, any(map(persists, points)))
+    warn_budget(platforms)
     common.check_timeline(len(points), len(platforms))
     shown = [point | {"timeline": True} for point in points] if common.timeline else points
 

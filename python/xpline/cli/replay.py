@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from xpline import trace
-from xpline.cli.caveats import warn_volatile
+from xpline.cli.caveats import warn_budget, warn_volatile
 from xpline.cli.estimates import note_estimates
 from xpline.cli.options import Clock, Format, Geometry, Overrides, TimelineFile, parse_overrides
 from xpline.cli.reading import reading
@@ -110,6 +110,7 @@ def replay(
     overrides = parse_overrides(set)
     platforms = [Platform(name.strip(), set=overrides) for name in on.split(",")]
     warn_volatile(platforms, is_persistent=True)  # a trace of a persistent program, for all one can tell
+    warn_budget(platforms)
     if timeline:
         from xpline import timeline as timelines
 

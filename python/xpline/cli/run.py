@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from xpline.cli.caveats import warn_budget, warn_volatile
 from xpline.cli.options import Overrides, parse_overrides
 from xpline.errors import XplineError
 from xpline.platform import Platform
@@ -63,6 +64,8 @@ def run(
         raise XplineError("--replay runs what was recorded: leave out the program, --pmem, --heap and --trace")
     if out is not None:
         make_folder(out)
+    warn_volatile(platforms, is_persistent=bool(pmem) or replay is not None)
+    warn_budget(platforms)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xpline-")) if advice else None
         done = _run(command, pmem, heap, platforms, trace, replay, folder)

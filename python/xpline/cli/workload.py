@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from xpline.cli.caveats import warn_budget, warn_volatile
 from xpline.cli.common import Common, with_common
 from xpline.cli.estimates import note_estimates
 from xpline.cli.output import terminal
@@ -52,6 +53,10 @@ def _measure(path: Path, only: str | None, common: Common) -> None:
     cases = workload.read(path, only)
     platforms = common.platforms()
     as_json = lambda table: workload.as_json(table, cases)  # noqa: E731
+    warn_volatile(platforms, any(case.persists for case in cases))
+    warn_budget(platforms)
+    for note in workload.without_effect(cases):
+        terminal.print(note, soft_wrap=True, markup=False)
     total = len(platforms) * len(cases)
     common.check_timeline(len(cases), len(platforms))
     done = itertools.count(1)
@@ -77,4 +82,6 @@ def _measure(path: Path, only: str | None, common: Common) -> None:
         terminal.print(stopped)
         raise
     common.hand_out(result, as_json)
+    if ended := workload.ended_early(result, cases):
+        terminal.print(ended, soft_wrap=True, markup=False)
     note_estimates(platforms)

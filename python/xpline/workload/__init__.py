@@ -20,8 +20,9 @@ True
 
 from xpline.workload.case import Case
 from xpline.workload.job import Job
+from xpline.workload.notes import ended_early, without_effect
 from xpline.workload.read import read
 from xpline.workload.results import as_json
 from xpline.workload.run import run
 
-__all__ = ["Case", "Job", "as_json", "read", "run"]
+__all__ = ["Case", "Job", "as_json", "ended_early", "read", "run", "without_effect"]

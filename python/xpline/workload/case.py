@@ -30,6 +30,11 @@ class Case:
         return any(job.numa_pattern == "far" for job in self.jobs.values())
 
     @property
+    def persists(self) -> bool:
+        """Whether it writes to persistent memory in order to keep what it writes."""
+        return any(job.persists for job in self.jobs.values())
+
+    @property
     def values(self) -> str:
         """The values of the matrix, as ``key=value``, separated by blanks."""
         return " ".join(f"{key}={value}" for key, value in self.matrix.items())

@@ -28,8 +28,8 @@ class Job:
     dram_operation_ratio: float = 0.0
     #: Of all threads together; the run may end before, once its mean is known.
     number_operations: int = 10_000_000
-    #: Seconds; the modelled time that it takes to know the mean is far below one.
-    run_time: int | None = None
+    #: Simulated seconds after which the run ends instead.
+    run_time: float | None = None
     number_threads: int = 1
     #: Disjoint parts of the ranges; 0 is one a thread.
     number_partitions: int = 1
@@ -42,7 +42,7 @@ class Job:
     custom_operations: tuple[Operation, ...] = ()
     #: Every how many operations one is timed; 0 times none.
     latency_sample_frequency: int = 0
-    #: The model's pages are there from the start, and huge.
+    #: The model's pages are there from the start, and no look-up of them takes time.
     prefault_file: bool = True
     dram_huge_pages: bool = True
     #: Bytes that a thread takes at once of a sequential range that it shares.
@@ -57,6 +57,12 @@ class Job:
             return self.custom_operations
         op = "load" if self.operation == "read" else PERSIST[self.persist_instruction]
         return (Operation(op, "persistent", self.access_size),)
+
+    @property
+    def persists(self) -> bool:
+        """Whether it makes writes to persistent memory persistent."""
+        kept = {op for persist, op in PERSIST.items() if persist != "none"}
+        return any(operation.op in kept and operation.memory == "persistent" for operation in self.steps)
 
     def group(self, name: str) -> dict[str, Any]:
         """The job as a group of a point."""
@@ -74,6 +80,7 @@ class Job:
             "steps": [operation.step() for operation in self.steps],
             "sample": self.latency_sample_frequency,
             "operations": self.number_operations,
+            "run_time": self.run_time,
         }
 
     def settings(self) -> dict[str, Any]:
@@ -154,7 +161,7 @@ KEYS: dict[str, Callable[[str], Any]] = {
     "dram_memory_range": _lines(0),
     "dram_operation_ratio": _number(0.0, 1.0, "from 0 to 1"),
     "number_operations": _count(1, _MOST_OPERATIONS),
-    "run_time": _count(1, 1_000_000),
+    "run_time": _number(1e-6, 1e6, "of seconds, from 0.000001 to 1000000"),
     "number_threads": _count(1, 65_535),
     "number_partitions": _count(0, 65_535),
     "operation": _word("read", "write"),

@@ -207,5 +207,7 @@ mod tests {
             second_write_taken("optane.power.budget=12W"),
         );
         assert_eq!(at_12 / 1000, at_15 * 9 / 6 / 1000);
+        // The firmware takes no 10 W, and stays at 15.
+        assert_eq!(second_write_taken("optane.power.budget=10W"), at_15);
     }
 }
