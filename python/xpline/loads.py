@@ -84,8 +84,12 @@ def _loaded(platform: str, mix: str, delay: int, overrides: tuple[str, ...] = ()
 
 #: Latency beside sequential ntstores against their pauses: Optane, and what stood in for it, by (platform, delay).
 STAND_INS = ("dram", "dram-remote", "pmep")
+#: Threads beside the one that is timed: the emulator has few cores.
+WRITERS = {"optane": 18, "dram": 18, "dram-remote": 18, "pmep": 7}
 WRITE_LOADED = {
-    (platform, delay): _loaded(platform, "0:1", delay) for platform in ("optane", *STAND_INS) for delay in DELAYS
+    (platform, delay): _loaded(platform, "0:1", delay, threads=threads)
+    for platform, threads in WRITERS.items()
+    for delay in DELAYS
 }
 
 #: Latency under load of Optane at the largest power budget, by (pattern, mix, delay).
@@ -151,11 +155,17 @@ POWER = {
     for watts in (12, 15, 18)
 }
 
-#: Peak bandwidth of ntstores: the emulator against the DRAM that it slows.
-EMULATED_WRITES = {platform: _sequential(platform, "ntstore", 24) for platform in ("dram", "pmep")}
+#: What the emulator's machine is without what the emulator does to its DRAM.
+_PLAIN = ("dram.controller=7ns", "dram.write_gap=0.4ns")
+
+#: Peak bandwidth of ntstores, and idle latency: the emulator, and the same machine without it.
+EMULATED_WRITES = {
+    name: case("pmep", {"experiment": "stride", "op": "ntstore", "size": 256, "stride": 256, "threads": 8}, overrides)
+    for name, overrides in (("pmep", ()), ("dram", _PLAIN))
+}
 EMULATED_LOADS = {
-    platform: case(platform, {"experiment": "latency", "op": "load", "pattern": "sequential"})
-    for platform in ("dram", "pmep")
+    name: case("pmep", {"experiment": "latency", "op": "load", "pattern": "sequential"}, overrides)
+    for name, overrides in (("pmep", ()), ("dram", _PLAIN))
 }
 
 

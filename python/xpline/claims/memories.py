@@ -73,8 +73,8 @@ def _line() -> Callable[[Results], str]:
 
 
 COVERED = {
-    "emul-pmep-load": number(_added),
-    "emul-pmep-write": number(_over_dram),
+    "emul-pmep-load": number(_added, "against the same machine without the emulator"),
+    "emul-pmep-write": number(_over_dram, "against the same machine without the emulator"),
     "memmode-line": given(_line(), "set in the platform file; 4KiB can be set"),
     "hc-mm-hit": trend(_hits_and_misses),
     "hc-mm-miss-0": _bracketed(0),

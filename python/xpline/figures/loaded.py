@@ -13,7 +13,7 @@ from xpline.cases import Case
 from xpline.figures import style
 from xpline.figures.figure import COLUMNS, Figure, legend_line
 from xpline.figures.measured import Measurements
-from xpline.loads import FOOTPRINTS, LOADED, NEAR_LOADED, PERCENTS, STAND_INS, WRITE_LOADED
+from xpline.loads import FOOTPRINTS, LOADED, NEAR_LOADED, PERCENTS, STAND_INS, WRITE_LOADED, WRITERS
 from xpline.sweeps import Results
 
 _NAMES = {"optane": "Optane", "dram": "DRAM", "dram-remote": "DRAM of the other socket", "pmep": "PMEP"}
@@ -63,7 +63,7 @@ def draw(results: Results, measured: Measurements) -> Figure:
         for platform, name in _NAMES.items()
         for source, spots in (("model", model), ("measured", published))
     )
-    errors = [_off(model, platform, published, platform) for platform in ("optane", "dram")]
+    errors = [_off(model, platform, published, platform) for platform in _NAMES]
     error = max((value for value in errors if value is not None), default=None)
     distances = ", ".join(f"{_NAMES[one]} {_off(model, one, model, 'optane'):.0%}" for one in STAND_INS)
     title = "What stood in for Optane: latency beside writes"
@@ -72,9 +72,10 @@ def draw(results: Results, measured: Measurements) -> Figure:
     return Figure(
         "stand-ins",
         title,
-        "Loads in sequence, each waiting for the one before, while 18 threads write with ntstores and pause for 0 to "
-        "80,000 clocks after each line. No stand-in has both the latency and the bandwidth of Optane; how far each is "
-        f"from it, in the median over pauses of both: {distances}. The emulator was measured on a machine of its own.",
+        f"Loads in sequence, each waiting for the one before, while {WRITERS['optane']} threads write with ntstores "
+        "and pause for 0 to 80,000 clocks after each line. No stand-in has both the latency and the bandwidth of "
+        f"Optane; how far each is from it, in the median over pauses of both: {distances}. The emulator is a machine "
+        f"of its own, with {WRITERS['pmep']} threads that write.",
         style.finish(chart.add_params(style.PICK), title, legend_line("lines", error)),
         data,
         error,
