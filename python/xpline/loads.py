@@ -126,9 +126,10 @@ PERCENTS = (0, 10, 25, 40)
 #: The threads are not stated. So many, beside the one that is timed, have all four between contiguous and random pages.
 FOOTPRINT_THREADS = 13
 
-#: DRAM, caches and footprints, all smaller by this factor: what meets in a frame stays the same.
-SCALE = 4096
-_SCALED = ("near.size=4MiB", "l3.size=132KiB", "l2.size=16KiB", "l1d.size=4KiB")
+#: DRAM and footprints are smaller by this factor, by percent: what meets in a frame stays the same. Small footprints are
+#: shrunk less, lest chance decide how many of a few pages meet. Caches are smaller, too.
+SCALES = {0: 1024, 10: 1024, 25: 2048, 40: 4096}
+_CACHES = ("l3.size=132KiB", "l2.size=16KiB", "l1d.size=4KiB")
 
 #: Memory Mode under load, by (pages, mix, percent, delay).
 NEAR_LOADED = {
@@ -136,8 +137,8 @@ NEAR_LOADED = {
         "memory-mode",
         mix,
         delay,
-        (*_SCALED, f"near.pages={pages}"),
-        region=round(gigabytes * (1 << 30) / SCALE / 64) * 64,
+        (*_CACHES, f"near.size={16 * 1024 // SCALES[percent]}MiB", f"near.pages={pages}"),
+        region=round(gigabytes * (1 << 30) / SCALES[percent] / 64) * 64,
         threads=FOOTPRINT_THREADS,
     )
     for pages, ((mix, percent), gigabytes), delay in product(

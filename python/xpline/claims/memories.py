@@ -20,9 +20,6 @@ from xpline.sweeps import Results
 #: How near a hit must be to DRAM, and a miss to DRAM and Optane together.
 _HIT, _MISS = 0.03, 0.10
 
-#: Percentage points by which a share that a source gives as "about" may lie outside of what brackets it.
-_ABOUT = 2
-
 
 def _hits_and_misses(results: Results) -> tuple[bool, str]:
     """Whether a hit is as quick as DRAM, and a miss as slow as DRAM and Optane together, in sequence and at random."""
@@ -45,7 +42,7 @@ def miss_percents(results: Results, mix: str, percent: int) -> tuple[float, floa
 def _bracketed(percent: int) -> Judge:
     def judge(results: Results) -> tuple[bool, str]:
         spans = [miss_percents(results, mix, percent) for mix, wanted in FOOTPRINTS if wanted == percent]
-        inside = all(low - _ABOUT <= percent <= high + _ABOUT for low, high in spans)
+        inside = all(low <= percent <= high for low, high in spans)
         return inside, "; ".join(f"{low:.0f} to {high:.0f} %" for low, high in spans)
 
     return trend(judge, f"contiguous to random pages, {FOOTPRINT_THREADS} threads; reads; 2:1")

@@ -128,7 +128,7 @@ def draw_near(results: Results, measured: Measurements) -> Figure:
         "memory-mode",
         title,
         f"Buffers a thread in GB that a source gives for so many misses in 6 x 16 GB of DRAM ({sizes}), all of it "
-        "scaled down, with pages on random frames; the smallest is half in the caches. Hits come at the speed of "
+        "scaled down, with pages on random frames; the smallest is partly in the caches. Hits come at the speed of "
         "DRAM; with misses, the bandwidth soon is what the Optane behind it can give. Neither threads nor the "
         "placement of pages are published: with contiguous pages there are fewer misses.",
         style.finish(style.beside([charts[0].add_params(style.PICK), *charts[1:]]), title, legend_line("lines", None)),
