@@ -126,8 +126,8 @@ PERCENTS = (0, 10, 25, 40)
 #: The threads are not stated. So many, beside the one that is timed, have all four between contiguous and random pages.
 FOOTPRINT_THREADS = 13
 
-#: DRAM and footprints are smaller by this factor, by percent: what meets in a frame stays the same. Small footprints are
-#: shrunk less, lest chance decide how many of a few pages meet. Caches are smaller, too.
+#: DRAM and footprints are smaller by this factor, by percent: what meets in a frame stays the same. Small footprints
+#: are shrunk less, lest chance decide how many of a few pages meet. Caches are smaller, too.
 SCALES = {0: 1024, 10: 1024, 25: 2048, 40: 4096}
 _CACHES = ("l3.size=132KiB", "l2.size=16KiB", "l1d.size=4KiB")
 
