@@ -128,7 +128,7 @@ FOOTPRINT_THREADS = 13
 
 #: DRAM and footprints are smaller by this factor, by percent: what meets in a frame stays the same. Small footprints
 #: are shrunk less, lest chance decide how many of a few pages meet. Caches are smaller, too.
-SCALES = {0: 1024, 10: 1024, 25: 2048, 40: 4096}
+SCALES = {0: 256, 10: 1024, 25: 2048, 40: 8192}
 _CACHES = ("l3.size=132KiB", "l2.size=16KiB", "l1d.size=4KiB")
 
 #: Memory Mode under load, by (pages, mix, percent, delay).
@@ -142,7 +142,7 @@ NEAR_LOADED = {
         threads=FOOTPRINT_THREADS,
     )
     for pages, ((mix, percent), gigabytes), delay in product(
-        ("contiguous", "random"), FOOTPRINTS.items(), (0, 300, 1000)
+        ("contiguous", "random"), FOOTPRINTS.items(), (0, 50, 100, 200, 400, 1000)
     )
 }
 
