@@ -191,7 +191,11 @@ impl<P: Thread> Run<'_, P> {
     fn warm_caches(&mut self, platform: &Platform) {
         let threads = self.streams.len() as u64;
         // Threads on both sockets take turns, and fill the L3 of each.
-        let l3s = if platform.nodes.cpu == Sockets::Both { threads.min(2) } else { 1 };
+        let l3s = if platform.nodes.cpu == Sockets::Both {
+            threads.min(2)
+        } else {
+            1
+        };
         let lines = (l3s * platform.l3.size + threads * platform.l2.size) / LINE * 3 / 2;
         // An access is the making of its address and its lines.
         let fresh = self.first().fresh_lines();

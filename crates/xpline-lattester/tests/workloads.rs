@@ -219,16 +219,25 @@ fn a_run_ends_with_its_time() {
     };
     let platform = platform("optane-ni");
     for microseconds in [20, 200] {
-        let row = run(&platform, &group(&format!(r#""run_time": {microseconds}e-6, "operations": 1,"#)));
+        let row = run(
+            &platform,
+            &group(&format!(r#""run_time": {microseconds}e-6, "operations": 1,"#)),
+        );
         let all = row.time_ns / 0.75 / 1000.0;
-        assert!((all / f64::from(microseconds) - 1.0).abs() < 1e-6, "{all} us of {microseconds}");
+        assert!(
+            (all / f64::from(microseconds) - 1.0).abs() < 1e-6,
+            "{all} us of {microseconds}"
+        );
     }
     // A mean that is known needs no more: the run is the one without a bound.
     let known = |rest: &str| run(&platform, &group(rest)).time_ns;
     assert!((known(r#""run_time": 1.0,"#) / known("") - 1.0).abs() < 0.2);
     for wrong in ["0", "1e-9", "1e7"] {
         let message = refused(&group(&format!(r#""run_time": {wrong},"#)));
-        assert!(message.contains("run_time = ") && message.contains("must be from 0.000001 to 1000000 s"), "{message}");
+        assert!(
+            message.contains("run_time = ") && message.contains("must be from 0.000001 to 1000000 s"),
+            "{message}"
+        );
     }
 }
 

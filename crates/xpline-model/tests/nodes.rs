@@ -166,7 +166,10 @@ fn each_socket_has_an_l3() {
         stamps[0][1] - stamps[0][0]
     };
     let (alone, beside) = (again("nodes.cpu=both"), again("nodes.cpu=0"));
-    assert!(alone + 40_000 < beside, "{alone} ps from an L3 of its own, {beside} ps from memory");
+    assert!(
+        alone + 40_000 < beside,
+        "{alone} ps from an L3 of its own, {beside} ps from memory"
+    );
 }
 
 #[test]

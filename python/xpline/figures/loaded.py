@@ -118,7 +118,7 @@ def draw_near(results: Results, measured: Measurements) -> Figure:
         for percent in PERCENTS
     )  # fmt: skip
     title = "Memory Mode: latency under load, by misses"
-    y = style.magnitude("latency of a load (ns)", 20, 50, 100, 200, 500, 1000)
+    y = style.magnitude("latency of a load (ns)", 60, 100, 200, 500, 1000)
     charts = [_panel(data, panel, y, list(names.values()), 450) for panel in panels.values()]
     sizes = "; ".join(
         f"{name} " + ", ".join(f"{FOOTPRINTS[mix, percent]:g}" for percent in PERCENTS)
@@ -128,7 +128,7 @@ def draw_near(results: Results, measured: Measurements) -> Figure:
         "memory-mode",
         title,
         f"Buffers a thread in GB that a source gives for so many misses in 6 x 16 GB of DRAM ({sizes}), all of it "
-        "scaled down, with pages on random frames; the smallest is partly in the caches. Hits come at the speed of "
+        "scaled down, with pages on random frames. Hits come at the speed of "
         "DRAM; with misses, the bandwidth soon is what the Optane behind it can give. Neither threads nor the "
         "placement of pages are published: with contiguous pages there are fewer misses.",
         style.finish(style.beside([charts[0].add_params(style.PICK), *charts[1:]]), title, legend_line("lines", None)),
