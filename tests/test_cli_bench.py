@@ -10,23 +10,8 @@ import polars as pl
 import pytest
 
 from xpline import bench, table
-from xpline.cli import main
 
 QUICK = ["--max-requests", "40000"]
-
-
-@pytest.fixture
-def xpline(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty folder; its exit status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return ended.value.code, out, err
-
-    return run
 
 
 def test_json_is_the_whole_table(xpline):
@@ -132,7 +117,7 @@ def test_bad_input_is_refused_and_nothing_written(xpline, tmp_path, arguments, m
     out_file = [] if "--out" in options or command == "sideways" else ["--out", "t.csv"]
     code, out, err = xpline("bench", command, *options, *out_file)
     assert code == 2
-    assert message in " ".join(err.split())
+    assert message in err
     assert out == ""
     assert list(tmp_path.iterdir()) == [bad]
 
@@ -171,7 +156,7 @@ def test_what_is_estimated_is_said(xpline):
     assert "[link]" in out and "[l1d]" not in out
     code, _, err = xpline("bench", "latency", "--on", "cxl-dram,optane", *QUICK)
     assert code == 0
-    assert re.fullmatch(r"cxl-dram: \d+ of \d+ values are estimates; .*--estimates lists them\n", err)
+    assert re.fullmatch(r"cxl-dram: \d+ of \d+ values are estimates; .*--estimates lists them", err)
 
 
 def test_a_platform_shown_is_a_platform_file(xpline, tmp_path):

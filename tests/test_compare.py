@@ -4,7 +4,6 @@ import polars as pl
 import pytest
 
 from xpline import XplineError, bench, table
-from xpline.cli import main
 from xpline.compare import compare
 from xpline.figures.compare import draw
 from xpline.results import Store, read
@@ -16,20 +15,6 @@ def rows(platform, curve, **settings):
     return table.from_rows(
         {"platform": platform, "size": size, "bandwidth_mib_s": value} | usual for size, value in curve.items()
     )
-
-
-@pytest.fixture
-def xpline(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty folder; its exit status and what it printed to both streams."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return ended.value.code, out, " ".join(err.split())
-
-    return run
 
 
 def test_ratios_are_to_the_first_and_over_shared_points_alone():

@@ -20,20 +20,6 @@ BRIEF = {"span": "16MiB", "window": 0.002, "time_limit": 0.05}
 BRIEFLY = ["--on", "host", "--span", "16MiB", "--window", "0.002", "--time-limit", "0.05"]
 
 
-@pytest.fixture
-def xpline(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty folder; its exit status and what it printed to both streams."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return ended.value.code, out, " ".join(err.split())
-
-    return run
-
-
 def started(*arguments, **kwargs):
     """A command in a process of its own."""
     code = "from xpline.cli import main; main()"

@@ -8,24 +8,9 @@ from pathlib import Path
 import pytest
 
 from xpline import XplineError, bench, timeline
-from xpline.cli import main
 
 #: Rounding of times in microseconds: far below a picosecond.
 CLOSE = 1e-8
-
-
-@pytest.fixture
-def xpline(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty folder; its exit status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return ended.value.code, out, err
-
-    return run
 
 
 def read(name):

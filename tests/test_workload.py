@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xpline import XplineError, bench, workload
-from xpline.cli import main
 from xpline.workload.operations import Operation, parse
 
 EVERY_KIND = """\
@@ -59,17 +58,6 @@ def file(tmp_path, monkeypatch):
         return "w.yaml"
 
     return write
-
-
-@pytest.fixture
-def xpline(capsys):
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return ended.value.code, out, err
-
-    return run
 
 
 @pytest.mark.parametrize("platform", ["optane", "dram", "optane-remote"])
