@@ -1,5 +1,6 @@
 //! From places in files to functions and source lines: DWARF where there is some, else the symbol table.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +12,7 @@ use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use crate::sites::{Frame, Named, Origin, call_name};
 
-/// Name every site. A file that cannot be read leaves its sites with module and offset.
+/// Name every site, or every call. A file that cannot be read leaves its sites with module and offset.
 pub fn name_sites(origins: &[Origin]) -> Vec<Named> {
     let mut modules: HashMap<&[u8], Option<Module>> = HashMap::new();
     origins
@@ -38,10 +39,20 @@ pub fn name_sites(origins: &[Origin]) -> Vec<Named> {
                     .call
                     .as_ref()
                     .map(|(_, path)| String::from_utf8_lossy(path).into_owned()),
+                stack: origin.stack,
                 frames,
             }
         })
         .collect()
+}
+
+/// A name as its source has it. Only what begins as mangled names do is one: to demanglers a plain `w` is a `wchar_t`.
+fn demangled(name: Cow<'_, str>) -> String {
+    if ["_Z", "_R"].iter().any(|prefix| name.starts_with(prefix)) {
+        addr2line::demangle_auto(name, None).into_owned()
+    } else {
+        name.into_owned()
+    }
 }
 
 /// A file with code.
@@ -86,10 +97,10 @@ impl Module {
         let mut frames = Vec::new();
         if let Ok(mut found) = loader.find_frames(address) {
             while let Ok(Some(frame)) = found.next() {
-                let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
+                let function = frame.function.as_ref().and_then(|name| name.raw_name().ok());
                 let place = frame.location.as_ref();
                 frames.push(Frame {
-                    function: function.map(|name| name.into_owned()),
+                    function: function.map(demangled),
                     file: place.and_then(|place| place.file).map(str::to_owned),
                     line: place.and_then(|place| place.line).filter(|&line| line > 0),
                 });
@@ -98,7 +109,7 @@ impl Module {
         if frames.last().is_none_or(|frame| frame.function.is_none())
             && let Some(symbol) = loader.find_symbol(address).or_else(|| self.exported_at(address))
         {
-            let function = Some(addr2line::demangle_auto(symbol.into(), None).into_owned());
+            let function = Some(demangled(symbol.into()));
             match frames.last_mut() {
                 Some(frame) => frame.function = function,
                 None => frames.push(Frame {
@@ -121,5 +132,28 @@ impl Module {
         let mut segments = self.segments.iter();
         let (begin, _, address) = segments.find(|(begin, size, _)| (*begin..begin + size).contains(&offset))?;
         Some(address + (offset - begin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_mangled_names_are_demangled() {
+        for (name, wanted) in [
+            ("w", "w"),
+            ("i", "i"),
+            ("St", "St"),
+            ("_start", "_start"),
+            ("_ZN2kv3putEi", "kv::put(int)"),
+            (
+                "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+                "core::fmt::Write::write_fmt",
+            ),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+        ] {
+            assert_eq!(demangled(name.into()), wanted);
+        }
     }
 }
