@@ -19,6 +19,11 @@ pub trait Program {
     /// The next op, or `None` when the thread has ended.
     fn next_op(&mut self) -> Option<Op>;
 
+    /// Name addresses that ops will ask for soon, as few as once in a while. It changes no result: the machine looks where it
+    /// keeps their lines, so that the host waits for its own memory once for all of them.
+    #[inline]
+    fn foretell(&mut self, _name: impl FnMut(u64)) {}
+
     /// A clock reading asked for by [`crate::OpKind::Stamp`].
     fn stamp(&mut self, _now: Time) {}
 

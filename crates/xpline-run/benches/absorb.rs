@@ -51,6 +51,12 @@ fn copy(number: u64) -> Access {
     access(OpKind::NtStore, number * 16, 16)
 }
 
+/// Lines at random places of 64 MiB, past the caches, 16 B at a time.
+fn scattered(number: u64) -> Access {
+    let line = (number / 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
+    access(OpKind::NtStore, line * 64 + number % 4 * 16, 16)
+}
+
 /// A hot structure: loads and stores in 64 KiB.
 fn cached(number: u64) -> Access {
     let place = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48 & !7;
@@ -70,7 +76,13 @@ fn absorb(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("absorb");
     group.sample_size(10);
     group.throughput(Throughput::Elements(ACCESSES));
-    let kinds: [(&str, Make); 4] = [("log", log), ("random", random), ("copy", copy), ("cached", cached)];
+    let kinds: [(&str, Make); 5] = [
+        ("log", log),
+        ("random", random),
+        ("copy", copy),
+        ("scattered", scattered),
+        ("cached", cached),
+    ];
     for (name, make) in kinds {
         let chunks: Vec<Chunk> = (0..ACCESSES / 4096)
             .map(|chunk| Chunk {

@@ -1,9 +1,18 @@
 //! What happened to each line of tracked memory: who wrote it last, and how far it is on its way to be persistent.
 
+use std::hint::black_box;
+
 use crate::access::{LINE, Site};
 
 /// Lines that are kept together: 64 KiB.
 const PAGE_LINES: u64 = 1024;
+
+/// Lines of an XPLine: what is known of them is in one line of the host's cache.
+const GROUP: u64 = 4;
+
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Group([Line; GROUP as usize]);
 
 /// A line's way to persistence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +35,10 @@ pub struct Line {
     writer: u32,
     /// Lines that the program had stored to when this one was stored to first since its last flush.
     pub stored_at: u32,
+    /// All stores of the program up to the last to this line.
+    pub stores: u32,
+    /// The thread that did, if it is one of the first few.
+    pub thread: u8,
     pub state: State,
     /// Which eighths were written since the last flush.
     pub written: u8,
@@ -58,7 +71,7 @@ impl Line {
 /// Every line of the modelled memory that was touched.
 #[derive(Default)]
 pub struct Shadow {
-    pages: Vec<Option<Box<[Line]>>>,
+    pages: Vec<Option<Box<[Group]>>>,
 }
 
 impl Shadow {
@@ -70,25 +83,32 @@ impl Shadow {
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
-        let lines = self.pages[page].get_or_insert_with(|| vec![Line::default(); PAGE_LINES as usize].into());
-        &mut lines[(line % PAGE_LINES) as usize]
+        let groups = || vec![Group::default(); (PAGE_LINES / GROUP) as usize].into();
+        let groups = self.pages[page].get_or_insert_with(groups);
+        &mut groups[(line % PAGE_LINES / GROUP) as usize].0[(line % GROUP) as usize]
     }
 
     /// The line of an address, where it was touched.
     #[inline]
     pub fn known(&self, address: u64) -> Option<&Line> {
         let line = address / LINE;
-        let lines = self.pages.get((line / PAGE_LINES) as usize)?.as_ref()?;
-        Some(&lines[(line % PAGE_LINES) as usize])
+        let groups = self.pages.get((line / PAGE_LINES) as usize)?.as_ref()?;
+        Some(&groups[(line % PAGE_LINES / GROUP) as usize].0[(line % GROUP) as usize])
+    }
+
+    /// A line will be looked up soon: the host fetches what is known of it meanwhile.
+    #[inline]
+    pub fn expect(&self, address: u64) {
+        black_box(self.known(address).map(|line| line.state));
     }
 
     /// Every line that was touched, with its address.
     pub fn lines(&self) -> impl Iterator<Item = (u64, &Line)> {
         let pages = (0..).zip(&self.pages);
-        pages.flat_map(|(page, lines)| {
+        pages.flat_map(|(page, groups)| {
             let first = page * PAGE_LINES;
-            let lines = (first..).zip(lines.iter().flatten());
-            lines.map(|(number, line)| (number * LINE, line))
+            let lines = groups.iter().flatten().flat_map(|group| &group.0);
+            (first..).zip(lines).map(|(number, line)| (number * LINE, line))
         })
     }
 }

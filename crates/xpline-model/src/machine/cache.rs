@@ -1,5 +1,7 @@
 //! One set-associative cache: which lines it holds and which of them are dirty. No time in here.
 
+use std::hint::black_box;
+
 use crate::modulus::Modulus;
 use crate::platform::Replacement;
 use crate::tags;
@@ -55,16 +57,29 @@ impl Cache {
         }
     }
 
+    /// Where the set of a line starts.
     #[inline]
-    fn set(&mut self, line: u64) -> &mut [u32] {
+    fn start(&self, line: u64) -> usize {
         let mut set = self.sets.of(line);
         if self.slices > 1 {
             // Fibonacci hashing; the high half scaled to the number of slices, which need not be a power of two.
             let spread = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             set += ((spread * self.slices) >> 32) * self.sets.get();
         }
-        let start = self.first + set as usize * self.stride;
+        self.first + set as usize * self.stride
+    }
+
+    #[inline]
+    fn set(&mut self, line: u64) -> &mut [u32] {
+        let start = self.start(line);
         &mut self.entries[start..start + self.stride]
+    }
+
+    /// The line will be looked up soon: the host fetches its set meanwhile.
+    #[inline]
+    pub fn expect(&self, line: u64) {
+        let start = self.start(line);
+        black_box((self.entries[start], self.entries[start + self.stride - 1]));
     }
 
     /// Whether the line is here; if so it becomes the most recently used, and dirty when `write`.

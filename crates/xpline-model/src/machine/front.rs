@@ -30,7 +30,11 @@ impl Machine {
             let held = match self.cores[core].held.take() {
                 Some(held) => held,
                 None => match program.next_op() {
-                    Some(op) => Held::Fresh(op),
+                    Some(op) => {
+                        let caches = &self.caches;
+                        program.foretell(|address| caches.expect(core, address / LINE));
+                        Held::Fresh(op)
+                    }
                     None => {
                         self.cores[core].waiting = Waiting::Ended;
                         self.turns.end();

@@ -107,6 +107,14 @@ impl Hierarchy {
         found
     }
 
+    /// A line will be looked up soon.
+    #[inline]
+    pub fn expect(&self, core: usize, line: u64) {
+        let private = &self.private[core];
+        private.l2.expect(line);
+        self.l3s[private.l3].expect(line);
+    }
+
     /// Bring a line into the L2 of a core, for a prefetcher; returns where it was, or `None` where it was there already.
     pub fn prefetch(&mut self, core: usize, line: u64, out: &mut WriteBacks) -> Option<Found> {
         let private = &mut self.private[core];
