@@ -27,6 +27,7 @@ struct Request {
     /// A folder of the run's own, for its socket.
     folder: PathBuf,
     everything: bool,
+    callers: bool,
     paths: Vec<PathBuf>,
     executable: PathBuf,
     name: String,
@@ -61,6 +62,7 @@ pub fn run_program(
             qemu: request.qemu,
             plugin: request.plugin,
             tracked,
+            callers: request.callers,
         },
         session_file: request.folder.join("session"),
         executable: request.executable,

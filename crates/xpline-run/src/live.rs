@@ -87,6 +87,8 @@ pub struct Live {
     pub ended: Ended,
     pub totals: Totals,
     pub sites: Vec<Named>,
+    /// Calls that functions of the sites were entered by, where callers were followed.
+    pub calls: Vec<Named>,
     /// One a platform; none where the program never touched tracked memory.
     pub outcomes: Vec<Outcome>,
     /// Streams that could not be read on, and why.
@@ -170,9 +172,11 @@ pub fn run_live(program: &Program, platforms: &[Platform], control: &Control) ->
     }
     let (translator, stream_errors) = translated;
     let sites = name_sites(translator.sites.origins());
+    let calls = name_sites(translator.sites.calls());
     let about = About {
         command: program.command.clone(),
         sites: sites.clone(),
+        calls: calls.clone(),
         totals: serde_json::to_value(&translator.totals).expect("plain data"),
         cut: recording.cut,
     };
@@ -184,6 +188,7 @@ pub fn run_live(program: &Program, platforms: &[Platform], control: &Control) ->
         },
         totals: translator.totals,
         sites,
+        calls,
         outcomes,
         stream_errors,
         record_error: recording.error.map(|error| error.to_string()),

@@ -40,6 +40,8 @@ pub enum RecordError {
 pub struct About {
     pub command: Vec<String>,
     pub sites: Vec<Named>,
+    #[serde(default)]
+    pub calls: Vec<Named>,
     /// What the translator counted, as JSON.
     pub totals: serde_json::Value,
     /// Whether only the beginning was recorded.

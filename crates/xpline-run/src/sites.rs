@@ -16,27 +16,55 @@ pub struct Origin {
     pub offset: u64,
     /// The system call that it makes, and the tracked file that it is about.
     pub call: Option<(CallKind, Vec<u8>)>,
+    /// The stack that its function is on, where callers are followed; else 0.
+    pub stack: Stack,
 }
+
+/// A stack of calls: an entry of [`Sites::calls`], counted from 1. That is its innermost call, and its origin has the stack of the
+/// function that made it. 0 is none, or one that is not known.
+pub type Stack = u32;
 
 #[derive(Default)]
 pub struct Sites {
-    origins: Vec<Origin>,
-    numbers: HashMap<Origin, Site>,
+    origins: Numbered,
+    calls: Numbered,
+}
+
+/// Places in the order in which they were met.
+#[derive(Default)]
+struct Numbered {
+    all: Vec<Origin>,
+    numbers: HashMap<Origin, u32>,
+}
+
+impl Numbered {
+    fn number(&mut self, origin: Origin) -> u32 {
+        if let Some(&number) = self.numbers.get(&origin) {
+            return number;
+        }
+        let number = self.all.len() as u32;
+        self.all.push(origin.clone());
+        self.numbers.insert(origin, number);
+        number
+    }
 }
 
 impl Sites {
     pub fn number(&mut self, origin: Origin) -> Site {
-        if let Some(&site) = self.numbers.get(&origin) {
-            return site;
-        }
-        let site = self.origins.len() as Site;
-        self.origins.push(origin.clone());
-        self.numbers.insert(origin, site);
-        site
+        self.origins.number(origin)
+    }
+
+    /// The stack that a call instruction makes.
+    pub fn stack(&mut self, call: Origin) -> Stack {
+        self.calls.number(call) + 1
     }
 
     pub fn origins(&self) -> &[Origin] {
-        &self.origins
+        &self.origins.all
+    }
+
+    pub fn calls(&self) -> &[Origin] {
+        &self.calls.all
     }
 }
 
@@ -51,6 +79,8 @@ pub struct Named {
     pub call: Option<String>,
     /// The tracked file that it was about.
     pub target: Option<String>,
+    /// The stack that its function is on, or 0.
+    pub stack: Stack,
     /// From the innermost inlined function to the one that stands in the symbol table; empty where nothing is known.
     pub frames: Vec<Frame>,
 }

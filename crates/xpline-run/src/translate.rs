@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use xpline_model::OpKind;
-use xpline_wire::{AddressSpace, Call, CallKind, Epoch, FileId, Frame, Mapping, OpKind as Traced, Ops, ThreadId};
+use xpline_wire::{
+    AddressSpace, Call, CallKind, Epoch, FileId, Frame, Mapping, OpKind as Traced, Ops, StackId, ThreadId,
+};
 
 use crate::access::{Access, Chunk, LINE, Site, Thread};
 use crate::place::{Owner, PAGE, Placement};
-use crate::sites::{Origin, Sites};
+use crate::sites::{Origin, Sites, Stack};
 
 /// The stream of one process, numbered in the order of their beginnings.
 pub type Stream = u32;
@@ -53,8 +55,10 @@ pub struct Totals {
 struct Process {
     space: AddressSpace,
     files: HashMap<FileId, File>,
-    /// Sites by program counter.
-    sites: HashMap<u64, Site>,
+    /// Sites by program counter and stack.
+    sites: HashMap<(u64, StackId), Site>,
+    /// Stacks by their numbers in the stream.
+    stacks: HashMap<StackId, Stack>,
     /// Threads that it has had so far.
     threads: u64,
 }
@@ -128,6 +132,15 @@ impl Translator {
                 running.heard = running.heard.max(time);
                 self.end_thread(stream, thread, out);
             }
+            Frame::Stack(stack) => {
+                let process = self.processes.entry(stream).or_default();
+                let caller = process.stack(stack.caller);
+                let call = Origin {
+                    stack: caller,
+                    ..process.origin(stack.epoch, stack.pc)
+                };
+                process.stacks.insert(stack.id, self.sites.stack(call));
+            }
             Frame::Ops(ops) => self.ops(stream, &ops, out),
             Frame::Call(call) => self.call(stream, &call, out),
             Frame::End { .. } => {}
@@ -195,6 +208,7 @@ impl Translator {
                     module: None,
                     offset: 0,
                     call: None,
+                    stack: 0,
                 }),
             });
         }
@@ -229,7 +243,7 @@ impl Translator {
         let process = self.processes.entry(stream).or_default();
         let mut accesses = Vec::with_capacity(ops.ops.len());
         let mut region: Option<Region> = None;
-        let mut last_site: Option<(u64, Site)> = None;
+        let mut last_site: Option<(u64, StackId, Site)> = None;
         for op in &ops.ops {
             pending += u64::from(op.instructions);
             let Some((kind, placed)) = kind_of(op.kind) else {
@@ -247,10 +261,10 @@ impl Translator {
                 }
             }
             let site = match last_site {
-                Some((pc, site)) if pc == op.pc => site,
-                _ => process.site(&mut self.sites, ops.epoch, op.pc, None),
+                Some((pc, stack, site)) if pc == op.pc && stack == op.stack => site,
+                _ => process.site(&mut self.sites, ops.epoch, (op.pc, op.stack), None),
             };
-            last_site = Some((op.pc, site));
+            last_site = Some((op.pc, op.stack, site));
             let (Some(owner), Some(region)) = (place, &region) else {
                 accesses.push(Access {
                     kind,
@@ -303,7 +317,12 @@ impl Translator {
             return;
         };
         let (owner, target) = (file.owner, file.path.clone());
-        let site = process.site(&mut self.sites, call.epoch, call.pc, Some((call.kind, target)));
+        let site = process.site(
+            &mut self.sites,
+            call.epoch,
+            (call.pc, call.stack),
+            Some((call.kind, target)),
+        );
         let mut accesses = Vec::new();
         let mut push = |kind, address, size| {
             accesses.push(Access {
@@ -415,32 +434,45 @@ impl Process {
         })
     }
 
-    fn site(&mut self, sites: &mut Sites, epoch: Epoch, pc: u64, call: Option<(CallKind, Vec<u8>)>) -> Site {
+    /// The site of an instruction on a stack, and of the system call that it makes.
+    fn site(&mut self, sites: &mut Sites, epoch: Epoch, at: (u64, StackId), call: Option<(CallKind, Vec<u8>)>) -> Site {
         if call.is_none()
-            && let Some(&site) = self.sites.get(&pc)
+            && let Some(&site) = self.sites.get(&at)
         {
             return site;
         }
-        let mapping = self.space.find(epoch, pc);
-        let module = mapping.and_then(|mapping| Some((mapping, self.files.get(&mapping.file?)?)));
         let is_call = call.is_some();
-        let origin = match module {
-            Some((mapping, file)) => Origin {
-                module: Some(file.path.clone()),
-                offset: mapping.offset_of(pc),
-                call,
-            },
-            None => Origin {
-                module: None,
-                offset: pc,
-                call,
-            },
+        let origin = Origin {
+            call,
+            stack: self.stack(at.1),
+            ..self.origin(epoch, at.0)
         };
         let site = sites.number(origin);
         if !is_call {
-            self.sites.insert(pc, site);
+            self.sites.insert(at, site);
         }
         site
+    }
+
+    /// A stack that the stream told of.
+    fn stack(&self, id: StackId) -> Stack {
+        self.stacks.get(&id).copied().unwrap_or(0)
+    }
+
+    /// Where an instruction is.
+    fn origin(&self, epoch: Epoch, pc: u64) -> Origin {
+        let mapping = self.space.find(epoch, pc);
+        let module = mapping.and_then(|mapping| Some((mapping, self.files.get(&mapping.file?)?)));
+        let (module, offset) = match module {
+            Some((mapping, file)) => (Some(file.path.clone()), mapping.offset_of(pc)),
+            None => (None, pc),
+        };
+        Origin {
+            module,
+            offset,
+            call: None,
+            stack: 0,
+        }
     }
 }
 

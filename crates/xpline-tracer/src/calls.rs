@@ -240,6 +240,7 @@ fn say(thread: &mut Thread, entered: &Entered, kind: CallKind, parts: &[(FileId,
     thread.hand_over();
     let mut out = Vec::new();
     let mut instructions = entered.instructions;
+    let stack = thread.callers.stack();
     let end = process::now();
     for &(file, offset, size, address) in parts {
         let call = Call {
@@ -254,6 +255,7 @@ fn say(thread: &mut Thread, entered: &Entered, kind: CallKind, parts: &[(FileId,
             offset,
             size,
             address,
+            stack,
         };
         encode(&Frame::Call(call), &mut out);
     }
@@ -351,7 +353,7 @@ fn copied(thread: &mut Thread, entered: &Entered, result: u64) {
             let next = (at | 63).saturating_add(1).min(end);
             if BOUNDS.may_hold(at) {
                 let pc = thread.call_pc;
-                thread.access(kind, Join::String, at, (next - at) as u32, pc, 0);
+                thread.access(kind, Join::String, at, (next - at) as u16, pc, 0);
             }
             at = next;
         }

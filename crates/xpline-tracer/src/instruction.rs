@@ -17,7 +17,7 @@ pub enum Class {
     /// A read-modify-write of memory that is a fence too.
     Locked,
     /// An op at an address that is to be computed, of so many bytes: the emulator does not tell of it.
-    Computed(OpKind, u32, Address),
+    Computed(OpKind, u16, Address),
     Fence(OpKind),
     SystemCall,
 }
@@ -80,6 +80,25 @@ impl Address {
 
 fn long_double(instruction: &Instruction) -> bool {
     matches!(instruction.memory_size(), MemorySize::Float80 | MemorySize::Bcd)
+}
+
+/// How an instruction changes the stack of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    Call,
+    /// A return, and the bytes that it takes off the stack.
+    Return(u16),
+}
+
+/// Reads how the instruction at `pc` changes the stack of calls, if it does.
+pub fn flow(bytes: &[u8], pc: u64) -> Option<Flow> {
+    let instruction = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode();
+    match instruction.mnemonic() {
+        Mnemonic::Call => Some(Flow::Call),
+        Mnemonic::Ret if instruction.op_count() == 1 => Some(Flow::Return(8 + instruction.immediate16())),
+        Mnemonic::Ret => Some(Flow::Return(8)),
+        _ => None,
+    }
 }
 
 /// Reads the instruction at `pc`.
@@ -250,6 +269,19 @@ mod tests {
     }
 
     #[test]
+    fn calls_and_returns() {
+        // call rel32; call [rax]; call rax; ret; ret 16; rep ret; jmp rax; syscall
+        assert_eq!(flow(&[0xe8, 0, 0, 0, 0], PC), Some(Flow::Call));
+        assert_eq!(flow(&[0xff, 0x10], PC), Some(Flow::Call));
+        assert_eq!(flow(&[0xff, 0xd0], PC), Some(Flow::Call));
+        assert_eq!(flow(&[0xc3], PC), Some(Flow::Return(8)));
+        assert_eq!(flow(&[0xc2, 16, 0], PC), Some(Flow::Return(24)));
+        assert_eq!(flow(&[0xf3, 0xc3], PC), Some(Flow::Return(8)));
+        assert_eq!(flow(&[0xff, 0xe0], PC), None);
+        assert_eq!(flow(&[0x0f, 0x05], PC), None);
+    }
+
+    #[test]
     fn any_bytes_have_a_class() {
         let mut state = 1u64;
         for _ in 0..100_000 {
@@ -258,6 +290,7 @@ mod tests {
                 .wrapping_add(1442695040888963407);
             let bytes = (u128::from(state) << 64 | u128::from(state.swap_bytes())).to_be_bytes();
             classify(&bytes, PC);
+            flow(&bytes, PC);
         }
     }
 }

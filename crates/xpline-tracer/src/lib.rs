@@ -5,6 +5,7 @@
 //! the thread's own buffer without a lock. Full buffers go to a thread that writes them out, and the program waits if
 //! the listener does not keep up.
 
+mod callers;
 mod calls;
 mod exec;
 mod image;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use xpline_wire::{EndReason, Frame, Hello, Session, Start, Tracked, encode, encode_start};
 
+use crate::callers::Stacks;
 use crate::exec;
 use crate::qemu;
 use crate::sender::Sender;
@@ -71,6 +72,7 @@ pub struct Process {
     sender: Sender,
     space: Mutex<Space>,
     ranges: Mutex<Arc<[Range]>>,
+    stacks: Stacks,
     silent: AtomicBool,
 }
 
@@ -86,6 +88,11 @@ pub fn everything() -> bool {
     SESSION
         .get()
         .is_some_and(|(_, session)| matches!(session.tracked, Tracked::Everything(_)))
+}
+
+/// Whether the session wants to know who calls whom.
+pub fn follows_callers() -> bool {
+    SESSION.get().is_some_and(|(_, session)| session.callers)
 }
 
 /// Nanoseconds of the clock that all processes share.
@@ -124,6 +131,7 @@ impl Process {
             sender,
             ranges: Mutex::new([].into()),
             space: Mutex::new(space),
+            stacks: Stacks::default(),
             silent: AtomicBool::new(false),
         };
         let process = Box::leak(Box::new(process));
@@ -134,6 +142,10 @@ impl Process {
 
     pub fn sender(&self) -> &Sender {
         &self.sender
+    }
+
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
     }
 
     /// Hands frames over; once nobody listens, the program goes on untraced.

@@ -179,6 +179,12 @@ pub fn register(number: u8) -> u64 {
         .map_or(0, |registers| read(registers.general[usize::from(number)]))
 }
 
+/// The stack pointer of this thread.
+pub fn stack_pointer() -> u64 {
+    const RSP: u8 = 4;
+    register(RSP)
+}
+
 pub fn segment_base(segment: Segment) -> u64 {
     REGISTERS.get().map_or(0, |registers| {
         read(match segment {
@@ -267,7 +273,7 @@ pub fn on_execution(instruction: *mut qemu_plugin_insn, registers: bool, callbac
 
 /// Bytes of an access, and whether it is a store.
 #[inline]
-pub fn access(info: qemu_plugin_meminfo_t) -> (u32, bool) {
+pub fn access(info: qemu_plugin_meminfo_t) -> (u16, bool) {
     // SAFETY: pure functions of the number.
     unsafe {
         (

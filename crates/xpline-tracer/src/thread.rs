@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use xpline_wire::{Epoch, Frame, OPS_PREFIX, Op, OpKind, ops_head};
 
+use crate::callers::Callers;
 use crate::process::{self, EPOCH};
 use crate::qemu;
 use crate::space::Range;
@@ -33,6 +34,7 @@ pub struct Thread {
     counted: u64,
     /// Whether traced memory was written or flushed since the last fence.
     unordered: bool,
+    pub callers: Callers,
     /// The instruction of the system call that is under way.
     pub call_pc: u64,
     pub call: Option<crate::calls::Entered>,
@@ -68,6 +70,7 @@ impl Thread {
             last_range: Range { address: 0, size: 0 },
             counted: qemu::counted(vcpu),
             unordered: false,
+            callers: Callers::default(),
             call_pc: 0,
             call: None,
             ended: false,
@@ -86,17 +89,20 @@ impl Thread {
     pub fn reborn(&mut self) {
         let call_pc = self.call_pc;
         let counted = self.counted;
+        let mut callers = std::mem::take(&mut self.callers);
+        callers.forget();
         // The old buffer's ops are the parent's, or handed over.
         *self = Self {
             call_pc,
             counted,
+            callers,
             ..Self::new(self.vcpu)
         };
     }
 
     /// Whether an access touches traced memory, as of now.
     #[inline]
-    fn traced(&mut self, address: u64, size: u32) -> bool {
+    fn traced(&mut self, address: u64, size: u16) -> bool {
         if self.epoch != EPOCH.load(Ordering::Acquire) {
             self.follow_mappings();
         }
@@ -126,7 +132,7 @@ impl Thread {
 
     /// Records an access to traced memory. `rest` is how many instructions of the block come after this one.
     #[inline]
-    pub fn access(&mut self, kind: OpKind, join: Join, address: u64, size: u32, pc: u64, rest: u64) {
+    pub fn access(&mut self, kind: OpKind, join: Join, address: u64, size: u16, pc: u64, rest: u64) {
         if !self.traced(address, size) {
             return;
         }
@@ -136,6 +142,7 @@ impl Thread {
             return;
         }
         let instructions = self.instructions(counted);
+        let stack = self.callers.stack();
         self.push(Op {
             kind,
             string: join == Join::String,
@@ -143,6 +150,7 @@ impl Thread {
             size,
             instructions,
             pc,
+            stack,
         });
     }
 
@@ -150,6 +158,7 @@ impl Thread {
     pub fn fence(&mut self, kind: OpKind, pc: u64, rest: u64) {
         self.unordered = false;
         let instructions = self.instructions(qemu::counted(self.vcpu) - rest);
+        let stack = self.callers.stack();
         self.push(Op {
             kind,
             string: false,
@@ -157,14 +166,16 @@ impl Thread {
             size: 0,
             instructions,
             pc,
+            stack,
         });
     }
 
     /// Records a locked operation: everywhere, where it orders what came before it.
-    pub fn locked(&mut self, address: u64, size: u32, pc: u64, rest: u64) {
+    pub fn locked(&mut self, address: u64, size: u16, pc: u64, rest: u64) {
         if self.unordered || (process::BOUNDS.may_hold(address) && self.traced(address, size)) {
             self.unordered = false;
             let instructions = self.instructions(qemu::counted(self.vcpu) - rest);
+            let stack = self.callers.stack();
             self.push(Op {
                 kind: OpKind::Locked,
                 string: false,
@@ -172,6 +183,7 @@ impl Thread {
                 size,
                 instructions,
                 pc,
+                stack,
             });
         }
     }
@@ -188,6 +200,7 @@ impl Thread {
                 size: 0,
                 instructions: u32::MAX,
                 pc: 0,
+                stack: 0,
             });
             since = left;
         }
@@ -208,7 +221,7 @@ impl Thread {
     }
 
     /// Adds to one of the ops before, if it belongs to it: string moves load and store in turn.
-    fn joined(&mut self, kind: OpKind, join: Join, address: u64, size: u32, pc: u64, counted: u64) -> bool {
+    fn joined(&mut self, kind: OpKind, join: Join, address: u64, size: u16, pc: u64, counted: u64) -> bool {
         // An instruction that repeats is entered anew from time to time, and counted again.
         let again = u64::from(join == Join::String);
         if counted.saturating_sub(self.counted) > again {

@@ -7,8 +7,8 @@ use std::sync::{LazyLock, Mutex};
 
 use xpline_wire::OpKind;
 
-use crate::instruction::{Address, Class, classify};
-use crate::process::{BOUNDS, GUEST_BASE};
+use crate::instruction::{Address, Class, Flow, classify, flow};
+use crate::process::{self, BOUNDS, GUEST_BASE};
 use crate::qemu::{self, Accesses, qemu_plugin_meminfo_t, qemu_plugin_tb};
 use crate::thread::{self, Join};
 
@@ -43,7 +43,7 @@ impl Site {
 struct Computed {
     site: u64,
     kind: OpKind,
-    size: u32,
+    size: u16,
     address: Address,
 }
 
@@ -70,6 +70,15 @@ pub fn block(block: *mut qemu_plugin_tb) {
         let mut bytes = [0; 16];
         let (size, pc) = qemu::bytes_of(instruction, &mut bytes);
         let site = Site::new(pc, count - index - 1);
+        if process::follows_callers() {
+            match flow(&bytes[..size], pc) {
+                Some(Flow::Call) => qemu::on_execution(instruction, true, called, site.data()),
+                Some(Flow::Return(taken)) => {
+                    qemu::on_execution(instruction, true, returned, usize::from(taken) as *mut c_void);
+                }
+                None => {}
+            }
+        }
         match classify(&bytes[..size], pc) {
             Class::Plain => qemu::on_access(instruction, Accesses::Bounded, plain, site.data()),
             Class::Pieces => qemu::on_access(instruction, Accesses::Bounded, pieces, site.data()),
@@ -167,6 +176,16 @@ unsafe extern "C" fn mfence(vcpu: u32, data: *mut c_void) {
 
 unsafe extern "C" fn lfence(vcpu: u32, data: *mut c_void) {
     fence(vcpu, data, OpKind::Lfence);
+}
+
+unsafe extern "C" fn called(vcpu: u32, data: *mut c_void) {
+    let pc = Site::of(data).pc();
+    thread::running(vcpu).callers.call(pc, qemu::stack_pointer());
+}
+
+unsafe extern "C" fn returned(vcpu: u32, data: *mut c_void) {
+    let pointer = qemu::stack_pointer().wrapping_add(data as u64);
+    thread::running(vcpu).callers.returned(pointer);
 }
 
 unsafe extern "C" fn system_call(vcpu: u32, data: *mut c_void) {

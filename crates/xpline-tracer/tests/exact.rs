@@ -15,7 +15,7 @@ struct Known {
     kind: OpKind,
     string: bool,
     address: u64,
-    size: u32,
+    size: u16,
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn every_op_of_four_threads() {
             kind,
             string: word(20) != 0,
             address,
-            size: word(12),
+            size: word(12) as u16,
         };
         threads.entry(word(8)).or_default().push((known, word(24)));
     }

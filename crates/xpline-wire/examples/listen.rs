@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         qemu: qemu.into(),
         plugin: plugin.into(),
         tracked: Tracked::Files(vec![fs::canonicalize(folder)?]),
+        callers: true,
     };
     let file = place.join("session");
     session.write(&file)?;

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use thiserror::Error;
 
 use crate::encode::{FRAME_LIMIT, HEAD, MAGIC, OPS_HEAD, VERSION, kind};
-use crate::frame::{Call, CallKind, EndReason, File, Frame, Hello, Mapping, Ops, Start};
+use crate::frame::{Call, CallKind, EndReason, File, Frame, Hello, Mapping, Ops, Stack, Start};
 use crate::op::Op;
 
 /// Why a stream cannot be read on.
@@ -185,6 +185,13 @@ fn frame(kind: u32, content: &[u8]) -> Result<Frame, String> {
             offset: fields.word()?,
             size: fields.word()?,
             address: fields.word()?,
+            stack: fields.small("stack")?,
+        }),
+        kind::STACK => Frame::Stack(Stack {
+            id: fields.small("stack")?,
+            caller: fields.small("stack")?,
+            pc: fields.word()?,
+            epoch: fields.word()?,
         }),
         kind::END => Frame::End {
             time: fields.word()?,
@@ -194,7 +201,7 @@ fn frame(kind: u32, content: &[u8]) -> Result<Frame, String> {
             return Err(format!(
                 "a frame of kind {kind}; allowed are {} to {}",
                 kind::HELLO,
-                kind::END
+                kind::STACK
             ));
         }
     };

@@ -5,7 +5,7 @@ use crate::op::Op;
 
 /// The first bytes of a stream, and the version of what follows.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89XPWIRE\n";
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 
 /// Bytes before a frame's content: its kind, and how many bytes of content follow.
 pub(crate) const HEAD: usize = 8;
@@ -30,6 +30,7 @@ pub(crate) mod kind {
     pub const OPS: u32 = 7;
     pub const CALL: u32 = 8;
     pub const END: u32 = 9;
+    pub const STACK: u32 = 10;
 }
 
 /// Begins a stream.
@@ -110,8 +111,12 @@ pub fn encode(frame: &Frame, out: &mut Vec<u8>) {
                     call.offset,
                     call.size,
                     call.address,
+                    call.stack.into(),
                 ],
             );
+        }),
+        Frame::Stack(stack) => framed(out, kind::STACK, |out| {
+            words(out, &[stack.id.into(), stack.caller.into(), stack.pc, stack.epoch]);
         }),
         Frame::End { time, reason } => framed(out, kind::END, |out| words(out, &[*time, *reason as u64])),
     }

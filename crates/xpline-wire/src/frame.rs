@@ -11,6 +11,9 @@ pub type FileId = u32;
 /// How often the mappings had changed. An op with epoch *e* is to be looked up in the mappings as they stood at *e*.
 pub type Epoch = u64;
 
+/// A stack of calls, counted from 1 within its stream; 0 is none, or one that is not known.
+pub type StackId = u32;
+
 /// A part of a stream. Frames of one thread are in the order in which they happened; of several threads, in the order in
 /// which their buffers were handed over. Times are in nanoseconds of the host's monotonic clock, the same for all processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub enum Frame {
         time: u64,
         instructions: u64,
     },
+    /// A stack of calls, before the first frame that names it.
+    Stack(Stack),
     /// Ops of a thread.
     Ops(Ops),
     /// What the kernel did for a thread.
@@ -101,6 +106,16 @@ pub struct Mapping {
     pub traced: bool,
 }
 
+/// A stack of calls: the innermost one, and the stack of the function that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack {
+    pub id: StackId,
+    pub caller: StackId,
+    /// Of the call instruction, to be looked up as of `epoch`.
+    pub pc: u64,
+    pub epoch: Epoch,
+}
+
 /// Ops of one thread, in program order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ops {
@@ -119,6 +134,8 @@ pub struct Call {
     pub kind: CallKind,
     /// Of the instruction that made the call.
     pub pc: u64,
+    /// Who called the function that made it, where callers are followed; else 0.
+    pub stack: StackId,
     /// Instructions since the thread's last op or call, up to and with that one.
     pub instructions: u64,
     pub epoch: Epoch,

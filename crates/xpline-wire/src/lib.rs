@@ -19,7 +19,9 @@ mod space;
 
 pub use decode::{Decoder, WireError};
 pub use encode::{FRAME_LIMIT, OPS_LIMIT, OPS_PREFIX, encode, encode_start, ops_head};
-pub use frame::{Call, CallKind, EndReason, Epoch, File, FileId, Frame, Hello, Mapping, Ops, Start, ThreadId};
+pub use frame::{
+    Call, CallKind, EndReason, Epoch, File, FileId, Frame, Hello, Mapping, Ops, Stack, StackId, Start, ThreadId,
+};
 pub use op::{Op, OpKind};
 pub use session::{Session, Tracked};
 pub use space::AddressSpace;

@@ -1,5 +1,7 @@
 //! One op of a thread.
 
+use crate::frame::StackId;
+
 /// What an instruction did to memory, or to the order of what others do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -67,7 +69,7 @@ impl OpKind {
 /// ```
 /// use xpline_wire::{Op, OpKind};
 ///
-/// let op = Op { kind: OpKind::Store, string: false, address: 0x7f00_0000_1000, size: 8, instructions: 12, pc: 0x40_1136 };
+/// let op = Op { kind: OpKind::Store, string: false, address: 0x7f00_0000_1000, size: 8, instructions: 12, pc: 0x40_1136, stack: 0 };
 /// assert_eq!(Op::from_bytes(&op.to_bytes()), Some(op));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,15 +78,17 @@ pub struct Op {
     /// Part of a string instruction (rep movs, rep stos): the elements that follow one another are one op, up to the end
     /// of a 64 B line.
     pub string: bool,
-    /// Virtual address in the traced process; 0 where the kind has none.
+    /// Virtual address in the traced process, of 48 bits and their sign; 0 where the kind has none.
     pub address: u64,
     /// Bytes; 0 where the kind has no address. A flush has the 1 byte that its operand names.
-    pub size: u32,
+    pub size: u16,
     /// Instructions that the thread ran after the op before, up to and with the one that made this op. The sum over a
     /// thread is all that it ran. Further ops of one instruction have 0.
     pub instructions: u32,
     /// Address of the instruction: below 2^48, as all that user programs have.
     pub pc: u64,
+    /// Who called its function, where callers are followed; else 0.
+    pub stack: StackId,
 }
 
 impl Op {
@@ -95,11 +99,12 @@ impl Op {
     #[inline]
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let string = if self.string { Self::STRING } else { 0 };
-        let sizes = u64::from(self.size) | u64::from(self.instructions) << 32;
+        let place = self.address << 16 | u64::from(self.size);
+        let counts = u64::from(self.instructions) | u64::from(self.stack) << 32;
         let origin = self.kind as u64 | string | self.pc << 16;
         let mut bytes = [0; Self::BYTES];
-        bytes[..8].copy_from_slice(&self.address.to_le_bytes());
-        bytes[8..16].copy_from_slice(&sizes.to_le_bytes());
+        bytes[..8].copy_from_slice(&place.to_le_bytes());
+        bytes[8..16].copy_from_slice(&counts.to_le_bytes());
         bytes[16..].copy_from_slice(&origin.to_le_bytes());
         bytes
     }
@@ -108,16 +113,17 @@ impl Op {
     #[inline]
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        let (sizes, origin) = (word(8), word(16));
+        let (place, counts, origin) = (word(0), word(8), word(16));
         let kind = *OpKind::ALL.get((origin & 0xff) as usize)?;
         let flags = origin & 0xff00;
-        (flags & !Self::STRING == 0).then(|| Self {
+        (flags & !Self::STRING == 0).then_some(Self {
             kind,
             string: flags != 0,
-            address: word(0),
-            size: sizes as u32,
-            instructions: (sizes >> 32) as u32,
+            address: (place as i64 >> 16) as u64,
+            size: place as u16,
+            instructions: counts as u32,
             pc: origin >> 16,
+            stack: (counts >> 32) as u32,
         })
     }
 }

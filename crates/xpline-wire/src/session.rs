@@ -16,6 +16,9 @@ pub enum Tracked {
     Everything(Vec<PathBuf>),
 }
 
+/// What the file says of callers: not followed, and followed.
+const CALLERS: [&str; 2] = ["no-callers", "callers"];
+
 /// A traced run: who listens, and what to trace. Every process of the program reads it from a file, whatever its working
 /// folder: paths are absolute.
 ///
@@ -30,6 +33,7 @@ pub enum Tracked {
 ///     qemu: "/opt/xpline/qemu-x86_64".into(),
 ///     plugin: "/opt/xpline/libxpline_tracer.so".into(),
 ///     tracked: Tracked::Files(vec!["/mnt/pmem0".into()]),
+///     callers: false,
 /// };
 /// let file = std::env::temp_dir().join(format!("session-{}", std::process::id()));
 /// session.write(&file)?;
@@ -48,6 +52,8 @@ pub struct Session {
     pub qemu: PathBuf,
     pub plugin: PathBuf,
     pub tracked: Tracked,
+    /// Whether to follow who calls whom.
+    pub callers: bool,
 }
 
 impl Session {
@@ -62,6 +68,7 @@ impl Session {
             self.qemu.as_os_str(),
             self.plugin.as_os_str(),
             OsStr::new(scope),
+            OsStr::new(if self.callers { CALLERS[1] } else { CALLERS[0] }),
         ];
         let mut bytes = Vec::new();
         for field in fields.into_iter().chain(paths.iter().map(|path| path.as_os_str())) {
@@ -82,7 +89,9 @@ impl Session {
             .split(|&byte| byte == 0)
             .map(|field| OsString::from_vec(field.to_vec()));
         let mut next = || fields.next().ok_or_else(wrong);
-        let (socket, qemu, plugin, scope) = (next()?.into(), next()?.into(), next()?.into(), next()?);
+        let (socket, qemu, plugin) = (next()?.into(), next()?.into(), next()?.into());
+        let (scope, callers) = (next()?, next()?);
+        let callers = CALLERS.iter().position(|&word| callers == word).ok_or_else(wrong)? == 1;
         let paths = fields.map(PathBuf::from).collect();
         let tracked = match scope.to_str() {
             Some("files") => Tracked::Files(paths),
@@ -94,6 +103,7 @@ impl Session {
             qemu,
             plugin,
             tracked,
+            callers,
         })
     }
 

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use xpline_wire::{
-    Call, CallKind, Decoder, EndReason, File, Frame, Hello, Mapping, Op, OpKind, Ops, Start, WireError, encode,
+    Call, CallKind, Decoder, EndReason, File, Frame, Hello, Mapping, Op, OpKind, Ops, Stack, Start, WireError, encode,
     encode_start,
 };
 
@@ -11,18 +11,19 @@ fn ops() -> impl Strategy<Value = Op> {
     (
         0..OpKind::ALL.len(),
         any::<bool>(),
-        any::<u64>(),
-        any::<u32>(),
-        any::<u32>(),
+        -1i64 << 47..1 << 47,
+        any::<u16>(),
+        any::<[u32; 2]>(),
         0..1u64 << 48,
     )
-        .prop_map(|(kind, string, address, size, instructions, pc)| Op {
+        .prop_map(|(kind, string, address, size, [instructions, stack], pc)| Op {
             kind: OpKind::ALL[kind],
             string,
-            address,
+            address: address as u64,
             size,
             instructions,
             pc,
+            stack,
         })
 }
 
@@ -74,6 +75,8 @@ fn frames() -> impl Strategy<Value = Frame> {
                 })
             }),
         any::<[u64; 3]>().prop_map(|[epoch, address, size]| Frame::Unmap { epoch, address, size }),
+        (any::<[u32; 2]>(), any::<[u64; 2]>())
+            .prop_map(|([id, caller], [pc, epoch])| { Frame::Stack(Stack { id, caller, pc, epoch }) }),
         (any::<u32>(), any::<u64>()).prop_map(|(thread, time)| Frame::ThreadStart { thread, time }),
         (any::<u32>(), any::<[u64; 2]>()).prop_map(|(thread, [time, instructions])| Frame::ThreadEnd {
             thread,
@@ -89,8 +92,8 @@ fn frames() -> impl Strategy<Value = Frame> {
                 ops
             }
         )),
-        (any::<[u32; 2]>(), 0..CallKind::ALL.len(), any::<[u64; 8]>()).prop_map(
-            |([thread, file], kind, [pc, instructions, epoch, begin, end, offset, size, address])| {
+        (any::<[u32; 3]>(), 0..CallKind::ALL.len(), any::<[u64; 8]>()).prop_map(
+            |([thread, file, stack], kind, [pc, instructions, epoch, begin, end, offset, size, address])| {
                 let kind = CallKind::ALL[kind];
                 Frame::Call(Call {
                     thread,
@@ -104,6 +107,7 @@ fn frames() -> impl Strategy<Value = Frame> {
                     offset,
                     size,
                     address,
+                    stack,
                 })
             }
         ),
@@ -163,8 +167,8 @@ fn what_is_wrong_is_named() {
     assert!(what(b"").contains("no stream"));
     assert!(what(b"\x7fELF and then some more").contains("no stream"));
     let mut newer = encoded(&[]);
-    newer[8] = 2;
-    assert!(what(&newer).contains("version 2") && what(&newer).contains("xpline tracer install"));
+    newer[8] = 3;
+    assert!(what(&newer).contains("version 3") && what(&newer).contains("xpline tracer install"));
     let mut long = encoded(&[]);
     long.extend([7, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
     assert!(what(&long).contains("byte 16") && what(&long).contains("1048576"));

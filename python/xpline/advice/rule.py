@@ -105,7 +105,10 @@ class Finding:
     @property
     def where(self) -> str:
         """That line, as people write it."""
-        return self.line.where if self.line else "the whole run"
+        if self.line is None:
+            return "the whole run"
+        called = [] if self.line.file else self.line.called_from()
+        return f"{self.line.where}, called from {called[0][0]}" if called else self.line.where
 
     def to_dict(self) -> dict[str, Any]:
         """As ``run.json`` holds it."""

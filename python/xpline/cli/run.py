@@ -31,6 +31,9 @@ def run(
     ] = None,
     heap: Annotated[bool, typer.Option("--heap", help="All memory of the program is on the platform.")] = False,
     on: Annotated[str, typer.Option(help="The platform, by name or file.")] = "optane",
+    callers: Annotated[
+        bool, typer.Option("--callers", help="Follow who calls whom: call sites, and flame graphs from main.")
+    ] = False,
     compare: Annotated[
         str | None, typer.Option(help="Platforms to compare it with, separated by commas.", metavar="PLATFORMS")
     ] = None,
@@ -60,15 +63,17 @@ def run(
 
     overrides = parse_overrides(set)
     platforms = [Platform(name.strip(), set=overrides) for name in [on, *(compare.split(",") if compare else [])]]
-    if replay is not None and (command or pmem or heap or trace):
-        raise XplineError("--replay runs what was recorded: leave out the program, --pmem, --heap and --trace")
+    if replay is not None and (command or pmem or heap or trace or callers):
+        raise XplineError(
+            "--replay runs what was recorded: leave out the program, --pmem, --heap, --callers and --trace"
+        )
     if out is not None:
         make_folder(out)
     warn_volatile(platforms, is_persistent=bool(pmem) or replay is not None)
     warn_budget(platforms)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xpline-")) if advice else None
-        done = _run(command, pmem, heap, platforms, trace, replay, folder)
+        done = _run(command, pmem, heap, platforms, trace, replay, folder, callers)
         findings = []
         if advice and done.touched:
             from xpline.cli.progress import counting
@@ -107,10 +112,11 @@ def _run(
     trace: Path | None,
     replay: Path | None,
     folder: str | None,
+    callers: bool,
 ) -> Any:
     from xpline.run import run_program, run_recorded
 
     on, *compare = platforms
     if replay is not None:
         return run_recorded(replay, on, compare)
-    return run_program(command or [], pmem or [], heap, on, compare, trace, folder)
+    return run_program(command or [], pmem or [], heap, on, compare, trace, folder, callers=callers)

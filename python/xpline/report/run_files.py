@@ -68,6 +68,7 @@ def json_of(run: Run, findings: Sequence[Finding]) -> bytes:
             "target": line.target,
             "inlined": line.inlined,
             "sites": line.sites,
+            "callers": [{"stack": caller.frames, **_numbers(caller.facts)} for caller in line.callers],
             "memory_ns": line.memory_ns,
             **line.facts,
         }
@@ -90,6 +91,11 @@ def json_of(run: Run, findings: Sequence[Finding]) -> bytes:
         "findings": [finding.to_dict() for finding in findings],
     }
     return json.dumps(value, indent=1).encode()
+
+
+def _numbers(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call site did, without what is known by place in memory."""
+    return {name: value for name, value in facts.items() if name == "time_ps" or not isinstance(value, list)}
 
 
 def sarif_of(findings: Sequence[Finding]) -> bytes:
@@ -140,13 +146,20 @@ def _location(line: Line) -> dict[str, Any]:
 
 
 def folded_of(run: Run) -> bytes:
-    """Time in nanoseconds by module, functions and line, a stack a line, for flame-graph tools."""
+    """Time in nanoseconds by functions and line, a stack a line, for flame-graph tools."""
     if not run.outcomes:
         return b""
     stacks: dict[str, int] = {}
     for line in run.lines:
-        stack = ";".join(frame.replace(";", ":") for frame in line.stack)
-        stacks[stack] = stacks.get(stack, 0) + round(line.time_ns)
+        # A stack begins with its outermost function; without callers with the module that the code is in.
+        paths = [
+            ([function or "?" for function, _, _ in caller.frames] + line.stack[bool(line.module) :], caller.time_ns)
+            for caller in line.callers
+        ]
+        rest = line.time_ns - sum(time for _, time in paths)
+        for frames, time in [*paths, (line.stack, rest)]:
+            stack = ";".join(frame.replace(";", ":") for frame in frames)
+            stacks[stack] = stacks.get(stack, 0) + round(time)
     return "".join(f"{stack} {time}\n" for stack, time in stacks.items() if time).encode()
 
 

@@ -15,6 +15,36 @@ _LISTS = ("time_ps", "page_slots")
 
 
 @dataclass
+class Caller:
+    """A stack of calls that led to a line, and what the line did there."""
+
+    #: From the outermost call in: (function, file, line) of each, inlined functions too.
+    frames: tuple[tuple[str | None, str | None, int | None], ...]
+    facts: dict[str, Any]
+
+    @property
+    def where(self) -> str:
+        """The innermost call in code that has source lines; else in code that has names; else the innermost of all.
+
+        >>> Caller((("main", "/src/kv.c", 40), ("put", "/src/kv.c", 12), ("memcpy", None, None)), {}).where
+        'put (kv.c:12)'
+        """
+        known = [frame for frame in self.frames if frame[1] and frame[2]]
+        named = [frame for frame in self.frames if not (frame[0] or "").partition("+0x")[1]]
+        return _short(*(known or named or self.frames)[-1])
+
+    @property
+    def memory_ns(self) -> float:
+        """Core time of the line, when called from here, that is not computing."""
+        return sum(self.facts["time_ps"][1:]) / 1000
+
+    @property
+    def time_ns(self) -> float:
+        """Core time of the line, when called from here."""
+        return sum(self.facts["time_ps"]) / 1000
+
+
+@dataclass
 class Line:
     """A source line, or what is known of it: a function, or an address in a module.
 
@@ -33,6 +63,9 @@ class Line:
     target: str | None = None
     sites: list[int] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+    #: The call sites that it was reached by, those with the most time in memory first; none where callers were not
+    #: followed.
+    callers: list[Caller] = field(default_factory=list)
 
     @property
     def where(self) -> str:
@@ -75,6 +108,15 @@ class Line:
         """Bytes that the line stored, through the caches and past them."""
         return self.facts["store_bytes"] + self.facts["ntstore_bytes"]
 
+    def called_from(self, least: float = 0.05) -> list[tuple[str, float]]:
+        """The places that it was called from, and the share of its time in memory of each, down to the least share."""
+        times: dict[str, float] = {}
+        for caller in self.callers:
+            times[caller.where] = times.get(caller.where, 0.0) + caller.memory_ns
+        whole = self.memory_ns
+        shares = [(where, time / whole) for where, time in times.items() if time > 0]
+        return sorted((one for one in shares if one[1] >= least), key=lambda one: -one[1])
+
     @property
     def stack(self) -> list[str]:
         """Module, then functions from the outside in, then the line: a stack for flame graphs."""
@@ -93,9 +135,12 @@ def _short(function: str | None, file: str | None, line: int | None) -> str:
     return function or place or "?"
 
 
-def lines_of(sites: Sequence[Mapping[str, Any]], facts: Sequence[Mapping[str, Any]]) -> list[Line]:
+def lines_of(
+    sites: Sequence[Mapping[str, Any]], facts: Sequence[Mapping[str, Any]], calls: Sequence[Mapping[str, Any]] = ()
+) -> list[Line]:
     """Group sites by source line; those with the most time in memory first, then those with the most bytes to the
-    media."""
+    media. ``calls`` are what the stacks of sites are made of."""
+    by_line: dict[int, dict[int, Caller]] = {}
     lines: dict[tuple[Any, ...], Line] = {}
     for number, (site, own) in enumerate(zip(sites, facts, strict=False)):
         line = _line(site)
@@ -105,8 +150,26 @@ def lines_of(sites: Sequence[Mapping[str, Any]], facts: Sequence[Mapping[str, An
         line = lines.setdefault(key, line)
         line.sites.append(number)
         _add(line.facts, own)
+        if stack := site.get("stack", 0):
+            callers = by_line.setdefault(id(line), {})
+            caller = callers.setdefault(stack, Caller(_frames(calls, stack), {}))
+            _add(caller.facts, own)
+    for line in lines.values():
+        line.callers = sorted(by_line.get(id(line), {}).values(), key=lambda caller: -caller.memory_ns)
     active = (line for line in lines.values() if line.time_ns or line.facts["media_written_bytes"])
     return sorted(active, key=lambda line: (-line.memory_ns, -line.facts["media_written_bytes"], line.sites))
+
+
+def _frames(calls: Sequence[Mapping[str, Any]], stack: int) -> tuple[tuple[str | None, str | None, int | None], ...]:
+    """The functions on a stack, from the outside in."""
+    frames: list[tuple[str | None, str | None, int | None]] = []
+    while stack:
+        call = calls[stack - 1]
+        own = [(frame["function"], frame["file"], frame["line"]) for frame in call["frames"]]
+        module = PurePath(call["module"]).name if call["module"] else "code"
+        frames += own or [(f"{module}+{call['offset']:#x}", None, None)]
+        stack = call["stack"]
+    return tuple(reversed(frames))
 
 
 def _line(site: Mapping[str, Any]) -> Line:

@@ -79,6 +79,9 @@ class Run:
     outcomes: Sequence[Outcome]
     #: The sites of the program, by their numbers: module, offset, call, frames.
     sites: Sequence[Mapping[str, Any]]
+    #: Calls that functions of the sites were entered by: the same, of the call instruction; ``stack`` is the one around
+    #: it, counted from 1. Empty where callers were not followed.
+    calls: Sequence[Mapping[str, Any]] = field(default=(), kw_only=True)
     #: What was seen of the program: processes, threads, instructions, accesses, files.
     totals: Mapping[str, Any]
     #: Whether all memory of the program was modelled, not only tracked files.
@@ -99,7 +102,7 @@ class Run:
         """A run from what the extension returns."""
         outcomes = [Outcome(platform, one) for platform, one in zip(platforms, data["outcomes"], strict=False)]
         known = {"command": data.get("command", ()), "ended": data.get("ended", {}), **known}
-        return cls(outcomes=outcomes, sites=data["sites"], totals=data["totals"], **known)
+        return cls(outcomes=outcomes, sites=data["sites"], calls=data.get("calls", ()), totals=data["totals"], **known)
 
     @property
     def touched(self) -> bool:
@@ -117,7 +120,7 @@ class Run:
     @cached_property
     def lines(self) -> list[Line]:
         """The source lines of the program, those with the most time in memory first."""
-        return lines_of(self.sites, self.main.data["sites"])
+        return lines_of(self.sites, self.main.data["sites"], self.calls)
 
     def ratios(self) -> dict[str, float]:
         """Time on the first platform over the time on each."""

@@ -32,8 +32,11 @@ def run_program(
     trace: str | PathLike[str] | None = None,
     folder: str | PathLike[str] | None = None,
     progress: Callable[[int], object] | None = None,
+    callers: bool = False,
 ) -> Run:
     """Run a program, unmodified, with files under ``pmem`` (or, with ``heap``, all its memory) on modelled platforms.
+
+    With ``callers`` it is known who called the functions that touch that memory, at the cost of a look at every call.
 
     The op streams are recorded in ``trace``; or in ``folder``, as far as checking advice needs them; or nowhere.
     """
@@ -59,6 +62,7 @@ def run_program(
             "plugin": fspath(found.plugin),
             "folder": session,
             "everything": heap,
+            "callers": callers,
             "paths": paths,
             "executable": executable,
             "name": command[0] if executable == _found(command[0]) else executable,

@@ -12,6 +12,9 @@ from xpline.run.outcome import Outcome, Run
 #: Lines that the summary names.
 MOST_LINES = 8
 
+#: Call sites that it names of a line.
+MOST_CALLERS = 3
+
 
 def summary(run: Run, findings: Sequence[Finding], advised: bool = True) -> str:
     """What people read after a run."""
@@ -94,10 +97,13 @@ def _lines(run: Run) -> list[str]:
         for line in shown
     ]
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(5)]
-    return [
-        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
-        for row in [head, *rows]
-    ]
+    text = []
+    for line, row in zip([None, *shown], [head, *rows], strict=True):
+        cells = [*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]
+        text.append("  ".join(cells))
+        called = line.called_from()[:MOST_CALLERS] if line else []
+        text += [f"{'':{sum(widths) + 10}}  {share:4.0%} called from {where}" for where, share in called]
+    return text
 
 
 def _advice(findings: Sequence[Finding], advised: bool) -> list[str]:

@@ -12,16 +12,18 @@ use std::thread;
 
 use xpline_wire::{Decoder, Frame, Hello, Op, Session, Tracked};
 
-/// The emulator that `xpline tracer install` built; `None`, with the reason on standard error, where there is none.
+/// The emulator that `xpline tracer install` built last; `None`, with the reason on standard error, where there is none.
 fn qemu() -> Option<PathBuf> {
     let base = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute());
     let base = base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
     let folders = fs::read_dir(base.join("xpline/tracer")).into_iter().flatten().flatten();
+    let built = |path: &PathBuf| path.metadata().and_then(|file| file.modified()).ok();
     let found = folders
         .map(|folder| folder.path().join("qemu-x86_64"))
-        .find(|path| path.is_file());
+        .filter(|path| path.is_file())
+        .max_by_key(built);
     if found.is_none() {
         // Past what the test runner keeps to itself of tests that pass.
         let _ = writeln!(
@@ -50,6 +52,8 @@ pub struct Bench {
     pub folder: PathBuf,
     /// What is tracked.
     pub tracked: PathBuf,
+    /// Whether callers are followed.
+    pub callers: bool,
 }
 
 /// What was said of a run.
@@ -78,6 +82,7 @@ impl Bench {
         Some(Self {
             qemu,
             tracked: folder.join("tracked, memory"),
+            callers: false,
             folder,
         })
     }
@@ -115,6 +120,7 @@ impl Bench {
             qemu: self.qemu.clone(),
             plugin: plugin(),
             tracked,
+            callers: self.callers,
         };
         let file = self.folder.join("session");
         session.write(&file).unwrap();
