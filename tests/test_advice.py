@@ -124,6 +124,36 @@ def counted(persist: bool) -> Iterator[Op]:
         yield from fence()
 
 
+def published(flush_first: bool) -> Iterator[Op]:
+    """Records, and for each a mark that it is there."""
+    for at in range(0, 256 * KIB, 64):
+        marked = [*store(MIB + at, 64, site=OTHER), *flush(MIB + at), *fence()]
+        written = [*flush(at), *fence()]
+        yield from store(at, 64)
+        yield from [*written, *marked] if flush_first else [*marked, *written]
+
+
+def forgotten(often: int) -> Iterator[Op]:
+    """Records of which one in so many is flushed after its mark only."""
+    for number, at in enumerate(range(0, 256 * KIB, 64)):
+        marked = [*store(MIB + at, 64, site=OTHER), *flush(MIB + at), *fence()]
+        written = [*flush(at), *fence()]
+        yield from store(at, 64)
+        yield from [*marked, *written] if number % often == 1 else [*written, *marked]
+
+
+def batches(size: int) -> Iterator[Op]:
+    """Room is made for each record, and records are flushed together."""
+    for at in range(0, 256 * KIB, size * 64):
+        for place in range(at, at + size * 64, 64):
+            yield from store(MIB + place, 64, site=OTHER)
+            yield from flush(MIB + place)
+            yield from fence()
+            yield from store(place, 64)
+        yield from flush(at, size * 64)
+        yield from fence()
+
+
 def hot(stagger: int) -> Iterator[Op]:
     def walk(thread: int) -> Iterator[Op]:
         for page in range(1024):
@@ -152,6 +182,7 @@ CASES = {
     "clean-flush": ("optane", lambda: changed_lines(256), lambda: changed_lines(64)),
     "empty-fence": ("optane", fenced_before, lambda: records(range(0, MIB, 64), 64)),
     "missing-persist": ("optane", lambda: counted(False), lambda: counted(True)),
+    "persist-order": ("optane", lambda: published(False), lambda: published(True)),
     "late-flush": ("optane", lambda: [*store(0, 48 * MIB), *flush(0, 48 * MIB)],
                    lambda: records(range(0, 8 * MIB, 256), 256)),
     "crowded-dimm": ("optane-ni", lambda: turns(*(past(range(n * MIB, n * MIB + MIB // 4, 4 * KIB), 4 * KIB, n)
@@ -184,6 +215,19 @@ def test_a_rule_is_seen_broken_and_kept(rule: str, tmp_path: Path) -> None:
     assert not findings, [finding.to_dict() for finding in findings]
 
 
+def test_an_exception_from_the_order_is_seen(tmp_path: Path) -> None:
+    for often, expected in ((100, ["persist-order"]), (3, [])):
+        _, findings = findings_of(write(tmp_path / "streams", forgotten(often)), "optane")
+        assert [finding.rule.name for finding in findings] == expected, often
+        assert all("41 of 4,096 lines" in finding.candidate.evidence for finding in findings)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 16, 64])
+def test_batches_are_no_disorder(size: int, tmp_path: Path) -> None:
+    _, findings = findings_of(write(tmp_path / "streams", batches(size)), "optane")
+    assert not [finding for finding in findings if finding.rule.correctness]
+
+
 def test_nothing_is_lost_where_the_caches_are_persistent(tmp_path: Path) -> None:
     path = write(tmp_path / "bad", counted(False))
     run = run_recorded(path, Platform("optane", set={"core.eadr": "true"}))
@@ -191,7 +235,7 @@ def test_nothing_is_lost_where_the_caches_are_persistent(tmp_path: Path) -> None
 
 
 def test_every_rule_says_where_it_comes_from() -> None:
-    assert len({rule.name for rule in RULES}) == len(RULES) == 14
+    assert len({rule.name for rule in RULES}) == len(RULES) == 15
     assert all("FAST'20" in rule.source and rule.why for rule in RULES)
     assert set(CASES) <= {rule.name for rule in RULES}
 

@@ -8,39 +8,21 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from xpline import XplineError, bench, tracer
+from xpline import bench
 from xpline.advice import advise
 from xpline.run import Run, run_program
 
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-def _installed() -> bool:
-    try:
-        tracer.locate()
-    except XplineError:
-        return False
-    return shutil.which("cc") is not None
+pytestmark = pytest.mark.usefixtures("tracer")
 
-
-pytestmark = pytest.mark.skipif(
-    not _installed(), reason="the tracer is not installed (`xpline tracer install`), or there is no C compiler"
-)
-
-
-def build(name: str, folder: Path, *libraries: str) -> str:
-    """Compile one of the programs; skip the test where its libraries are not there."""
-    target = folder / name
-    command = ["cc", "-O2", "-g", PROGRAMS / f"{name}.c", "-o", target, *(f"-l{library}" for library in libraries)]
-    built = subprocess.run(command, capture_output=True, text=True)
-    if built.returncode and libraries and ("fatal error" in built.stderr or "cannot find" in built.stderr):
-        pytest.skip(f"{' and '.join(libraries)} cannot be compiled against: install Debian's -dev packages")
-    assert built.returncode == 0, built.stderr
-    return str(target)
+Compile = Callable[..., str]
 
 
 def needed(program: str) -> str:
@@ -70,8 +52,10 @@ LOOPS = [
 
 
 @pytest.mark.parametrize("platform", ["optane-ni", "optane"])
-def test_lattesters_loops_give_what_the_benchmark_gives(platform: str, pmem: Path, tmp_path: Path) -> None:
-    program = build("lattester", tmp_path)
+def test_lattesters_loops_give_what_the_benchmark_gives(
+    platform: str, pmem: Path, tmp_path: Path, compiled: Compile
+) -> None:
+    program = compiled(PROGRAMS / "lattester.c")
     for op, pattern, size in LOOPS:
         accesses = (12 << 20) // size
         run = run_program(
@@ -88,8 +72,10 @@ def test_lattesters_loops_give_what_the_benchmark_gives(platform: str, pmem: Pat
             assert ours == (theirs if theirs is None else pytest.approx(theirs, rel=0.05)), what
 
 
-def test_libpmemobj_breaks_no_rule_about_lost_data(pmem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = build("pmemobj", tmp_path, "pmemobj", "pmem")
+def test_libpmemobj_breaks_no_rule_about_lost_data(
+    pmem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: Compile
+) -> None:
+    program = compiled(PROGRAMS / "pmemobj.c", "pmemobj", "pmem")
     monkeypatch.setenv("PMEM_IS_PMEM_FORCE", "1")
     run = run_program([program, str(pmem / "pool")], pmem=[pmem], folder=tmp_path)
     assert run.exit_status == 0
@@ -99,8 +85,43 @@ def test_libpmemobj_breaks_no_rule_about_lost_data(pmem: Path, tmp_path: Path, m
     assert flushes > 4000 and sum(line.facts["fences"] for line in run.lines) > 4000
 
 
-def test_lmdb(pmem: Path, tmp_path: Path) -> None:
-    run = run_program([build("lmdb", tmp_path, "lmdb"), str(pmem)], pmem=[pmem], folder=tmp_path)
+@pytest.mark.parametrize("kind", ["ctree", "btree", "rbtree", "hashmap_tx", "hashmap_atomic", "hashmap_rp", "skiplist"])
+def test_libpmemobjs_examples_break_no_rule_about_lost_data(
+    kind: str, pmem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = Path("/usr/share/doc/libpmemobj-dev/examples")
+    if not (examples / "map/data_store.c").is_file():
+        pytest.skip("libpmemobj's examples are not there: install libpmemobj-dev")
+    folders = [PROGRAMS, examples, *(examples / name for name in ("map", "tree_map", "hashmap", "list_map"))]
+    sources = [examples / "map/data_store.c", examples / "map/map.c"]
+    sources += [source for pattern in ("map/map_*.c", "tree_map/*.c", "hashmap/*.c", "list_map/*.c")
+                for source in sorted(examples.glob(pattern))]  # fmt: skip
+    program = tmp_path / "data_store"
+    command = ["cc", "-g", "-O1", "-w", *(f"-I{folder}" for folder in folders), *sources, "-o", program]
+    subprocess.run([*command, "-lpmemobj", "-lpmem"], check=True)
+    monkeypatch.setenv("PMEM_IS_PMEM_FORCE", "1")
+    run = run_program([str(program), kind, str(pmem / "pool"), "300"], pmem=[pmem], folder=tmp_path)
+    assert run.exit_status == 0 and run.totals["accesses"] > 100_000
+    assert not [(finding.rule.name, finding.where) for finding in advise(run) if finding.rule.correctness]
+
+
+def test_rocksdb(pmem: Path, tmp_path: Path) -> None:
+    benchmark, tool = needed("db_bench"), needed("ldb")
+    options = ["--benchmarks=fillseq,overwrite,readrandom", "--num=10000", "--value_size=100", f"--db={pmem / 'db'}"]
+    command = [benchmark, *options, "--mmap_read=1", "--compression_type=none"]
+    run = run_program(command, pmem=[pmem], folder=tmp_path, callers=True)
+    assert run.exit_status == 0
+    counted = subprocess.run([tool, f"--db={pmem / 'db'}", "dump", "--count_only"], capture_output=True, text=True)
+    assert "Keys in range: 10000" in counted.stdout
+    log = [line for line in run.lines if line.call == "write" and line.target and line.target.endswith(".log")]
+    assert sum(line.facts["ntstore_bytes"] for line in log) > 20_000 * 100
+    stacks = [{function for function, _, _ in caller.frames} for line in log for caller in line.callers]
+    assert any(any("rocksdb::DBImpl" in (function or "") for function in stack) for stack in stacks), stacks[:1]
+    assert not [finding.where for finding in advise(run) if finding.rule.correctness]
+
+
+def test_lmdb(pmem: Path, tmp_path: Path, compiled: Compile) -> None:
+    run = run_program([compiled(PROGRAMS / "lmdb.c", "lmdb"), str(pmem)], pmem=[pmem], folder=tmp_path)
     assert run.exit_status == 0
     assert any(line.module and "liblmdb" in line.module for line in run.lines)
     synced = [line for line in run.lines if line.call == "msync"]
@@ -168,8 +189,8 @@ def test_redis_with_an_append_only_file(pmem: Path) -> None:
     assert sum(line.facts["ntstore_bytes"] for line in written) == len(appended)
 
 
-def test_the_cost_of_tracing_is_bounded(pmem: Path, tmp_path: Path) -> None:
-    program = build("lattester", tmp_path)
+def test_the_cost_of_tracing_is_bounded(pmem: Path, tmp_path: Path, compiled: Compile) -> None:
+    program = compiled(PROGRAMS / "lattester.c")
     command = [program, "store+clwb", "sequential", "64", "500000", str(pmem / "file")]
     run: Run = run_program(command, pmem=[pmem])
     begin = time.monotonic()

@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from xpline import XplineError, tracer
 from xpline.advice import RULES, advise
+from xpline.report.run_files import folded_of
 from xpline.run import rerun, run_program, run_recorded
+from xpline.run.summary import summary
 
-XPLINE = str(Path(sys.executable).with_name("xpline"))
 PROGRAMS = Path(__file__).parent / "rules"
+
+Done = subprocess.CompletedProcess[str]
+
 #: Rules about few DIMMs, or about the other socket, run on a platform that has them.
 PLATFORMS = {"crowded-dimm": "optane-ni", "remote-mixed": "optane-remote"}
 
 
-def _installed() -> bool:
-    try:
-        tracer.locate()
-    except XplineError:
-        return False
-    return shutil.which("cc") is not None
-
-
-needs_tracer = pytest.mark.skipif(
-    not _installed(), reason="the tracer is not installed (`xpline tracer install`), or there is no C compiler"
-)
+needs_tracer = pytest.mark.usefixtures("tracer")
 
 
 @pytest.fixture(scope="session")
@@ -46,14 +38,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_memory_mode_keeps_nothing_and_says_so(tmp_path):
+def test_memory_mode_keeps_nothing_and_says_so(xpline: Callable[..., tuple[int, str, str]]) -> None:
     """Before anything runs: here there is not even a recording."""
-    command = [XPLINE, "run", "--on", "memory-mode", "--replay", "none.trace"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "memory-mode is volatile" in " ".join(done.stderr.split())
-    command[3] = "optane"
-    assert "volatile" not in subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stderr
+    code, _, err = xpline("run", "--on", "memory-mode", "--replay", "none.trace")
+    assert code == 2 and "memory-mode is volatile" in err
+    assert "volatile" not in xpline("run", "--on", "optane", "--replay", "none.trace")[2]
 
 
 @pytest.fixture
@@ -118,9 +107,17 @@ int main(int count, char **words) {
 """
 
 
-def xpline(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
-    command = [XPLINE, "run", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload]
+@pytest.fixture
+def ran(program: str) -> Callable[..., Done]:
+    """`xpline run` in a process of its own, whose streams are the traced program's too."""
+
+    def run(*words: object, **options: object) -> Done:
+        command = [program, "run", *map(str, words)]
+        return subprocess.run(  # type: ignore[call-overload]
+            command, capture_output=True, text=True, timeout=120, **options
+        )
+
+    return run
 
 
 @needs_tracer
@@ -138,11 +135,11 @@ def test_the_programs_of_a_rule_break_it_and_keep_it(rule: str, built: Path, tmp
 
 
 @needs_tracer
-def test_status_and_output_are_the_programs(app: Path, tmp_path: Path) -> None:
-    done = xpline("--pmem", tmp_path, "--", app, "fail", tmp_path / "file")
+def test_status_and_output_are_the_programs(app: Path, tmp_path: Path, ran: Callable[..., Done]) -> None:
+    done = ran("--pmem", tmp_path, "--", app, "fail", tmp_path / "file")
     assert (done.returncode, done.stdout) == (7, "appended\n"), done.stderr
     assert "on optane" in done.stderr and "app.c" in done.stderr
-    done = xpline("--pmem", tmp_path, "--out", tmp_path / "out", "--", app, "crash", tmp_path / "file")
+    done = ran("--pmem", tmp_path, "--out", tmp_path / "out", "--", app, "crash", tmp_path / "file")
     assert done.returncode == 128 + signal.SIGSEGV, done.stderr
     result = json.loads((tmp_path / "out" / "run.json").read_text())
     assert sum(line["flushes"] for line in result["lines"]) == 1000
@@ -158,6 +155,34 @@ def test_processes_and_threads_are_followed(app: Path, tmp_path: Path) -> None:
 
 
 @needs_tracer
+def test_callers_are_followed(tmp_path: Path) -> None:
+    program = tmp_path / "callers"
+    options = ["-O1", "-g", "-fno-inline", "-fno-optimize-sibling-calls", "-pthread"]
+    subprocess.run(["cc", *options, PROGRAMS.parent / "programs/callers.c", "-o", program], check=True)
+    run = run_program([str(program), str(tmp_path / "file")], pmem=[tmp_path], callers=True)
+    assert run.exit_status == 0
+    flushes: dict[tuple[str | None, ...], int] = {}
+    own = {"main", "left", "right", "deep", "on_signal", "work"}
+    for line in run.lines:
+        assert not line.facts["flushes"] or line.function == "leaf"
+        for caller in line.callers:
+            stack = tuple(function for function, _, _ in caller.frames if function in own)
+            flushes[stack] = flushes.get(stack, 0) + caller.facts["flushes"]
+    assert {stack: count for stack, count in flushes.items() if count} == {
+        ("main", "left"): 102,
+        ("main", "right"): 1,
+        ("main", "right", "left"): 1,
+        ("main", "on_signal"): 1,
+        ("work", "right"): 1,
+        ("work", "right", "left"): 1,
+    }
+    folded = folded_of(run).decode().splitlines()
+    assert any(";main;left;leaf;callers.c:" in line for line in folded)
+    assert sum(int(line.rpartition(" ")[2]) for line in folded) == pytest.approx(run.main.busy_ns, rel=0.01)
+    assert "called from left (callers.c:" in summary(run, [])
+
+
+@needs_tracer
 def test_calls_on_tracked_files_are_copies(app: Path, tmp_path: Path) -> None:
     run = run_program([str(app), "files", str(tmp_path / "file"), str(tmp_path / "other")], pmem=[tmp_path])
     calls = {line.call: line.facts for line in run.lines if line.call}
@@ -168,23 +193,23 @@ def test_calls_on_tracked_files_are_copies(app: Path, tmp_path: Path) -> None:
 
 
 @needs_tracer
-def test_a_trace_runs_again_on_other_platforms(app: Path, tmp_path: Path) -> None:
+def test_a_trace_runs_again_on_other_platforms(app: Path, tmp_path: Path, ran: Callable[..., Done]) -> None:
     trace = tmp_path / "streams"
-    done = xpline("--pmem", tmp_path, "--trace", trace, "--no-advice", "--", app, "run", tmp_path / "file")
+    done = ran("--pmem", tmp_path, "--trace", trace, "--no-advice", "--", app, "run", tmp_path / "file")
     assert done.returncode == 0, done.stderr
     run = run_recorded(trace, "optane", ["dram"])
     assert run.ratios()["dram"] > 1
     assert any(line.function == "append" for line in run.lines)
     assert rerun(run, {"kind": "spread-dimms"}) is not None
-    done = xpline("--replay", trace, "--on", "dram", "--json")
+    done = ran("--replay", trace, "--on", "dram", "--json")
     assert json.loads(done.stdout)["outcomes"][0]["platform"] == "dram", done.stderr
 
 
 @needs_tracer
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk")
-def test_a_full_disk_is_told_and_the_run_reported(app: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_told_and_the_run_reported(app: Path, tmp_path: Path, program: str) -> None:
     # What is recorded goes to a temporary name beside the file: a limit on file sizes stands for the full disk.
-    limited = f"ulimit -f 1; exec {XPLINE} run --pmem {tmp_path} --trace {tmp_path}/streams --no-advice -- "
+    limited = f"ulimit -f 1; exec {program} run --pmem {tmp_path} --trace {tmp_path}/streams --no-advice -- "
     done = subprocess.run(
         ["bash", "-c", f"trap '' XFSZ; {limited} {app} threads {tmp_path}/file"],
         capture_output=True,
@@ -196,8 +221,8 @@ def test_a_full_disk_is_told_and_the_run_reported(app: Path, tmp_path: Path) -> 
 
 
 @needs_tracer
-def test_ctrl_c_ends_the_program_and_the_report_covers_what_ran(app: Path, tmp_path: Path) -> None:
-    command = [XPLINE, "run", "--pmem", tmp_path, "--no-advice", "--", app, "sleep", tmp_path / "file"]
+def test_ctrl_c_ends_the_program_and_the_report_covers_what_ran(app: Path, tmp_path: Path, program: str) -> None:
+    command = [program, "run", "--pmem", tmp_path, "--no-advice", "--", app, "sleep", tmp_path / "file"]
     process = subprocess.Popen(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -210,8 +235,8 @@ def test_ctrl_c_ends_the_program_and_the_report_covers_what_ran(app: Path, tmp_p
 
 
 @needs_tracer
-def test_a_program_that_touches_nothing(tmp_path: Path) -> None:
-    done = xpline("--pmem", tmp_path, "--", "true")
+def test_a_program_that_touches_nothing(tmp_path: Path, ran: Callable[..., Done]) -> None:
+    done = ran("--pmem", tmp_path, "--", "true")
     assert done.returncode == 0 and "did not touch" in done.stderr, done.stderr
 
 
@@ -236,12 +261,12 @@ def test_everything_is_modelled_with_heap(app: Path, tmp_path: Path) -> None:
         (["--pmem", ".", "--trace", "/no/such/folder/file", "--", "true"], "does not exist"),
     ],
 )
-def test_bad_input_is_told(words: list[str], message: str) -> None:
-    done = xpline(*words, cwd=Path(__file__).parents[1])
+def test_bad_input_is_told(words: list[str], message: str, ran: Callable[..., Done]) -> None:
+    done = ran(*words, cwd=Path(__file__).parents[1])
     assert done.returncode == 2 and message in done.stderr, done.stderr
 
 
-def test_a_program_for_another_machine_is_refused(tmp_path: Path) -> None:
+def test_a_program_for_another_machine_is_refused(tmp_path: Path, ran: Callable[..., Done]) -> None:
     header = bytearray(b"\x7fELF\x02\x01\x01" + b"\0" * 57)
     header[18] = 183
     for name, content, message in (
@@ -252,5 +277,5 @@ def test_a_program_for_another_machine_is_refused(tmp_path: Path) -> None:
         program = tmp_path / name
         program.write_bytes(content)
         program.chmod(0o755)
-        done = xpline("--pmem", tmp_path, "--", program)
+        done = ran("--pmem", tmp_path, "--", program)
         assert done.returncode == 2 and message in done.stderr, done.stderr

@@ -18,6 +18,9 @@ const IDLE: (Time, Time) = (200 * NANOSECOND, 20_000 * NANOSECOND);
 /// Fetches and commits that are remembered, to know what a wait was for: as many as a core may have under way.
 const REMEMBERED: usize = 256;
 
+/// Accesses whose lines are looked up together: as many as a core of the host has misses under way.
+const AHEAD: usize = 16;
+
 /// How far a core is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -48,6 +51,8 @@ pub struct CoreStream<S> {
     rates: Rates,
     batch: Vec<Access>,
     next: usize,
+    /// Accesses of the batch whose lines were looked up ahead.
+    foretold: usize,
     thread: Thread,
     ready: VecDeque<(Op, Site)>,
     combiner: Combiner,
@@ -110,6 +115,7 @@ impl<S: Source> CoreStream<S> {
             rates,
             batch: Vec::new(),
             next: 0,
+            foretold: 0,
             thread: 0,
             ready: VecDeque::new(),
             combiner: Combiner::new(rates.fill_buffers),
@@ -150,6 +156,7 @@ impl<S: Source> CoreStream<S> {
         if !has_address(access.kind) || access.kind == OpKind::LockedRmw {
             self.drain(&mut ledger);
             self.end_runs(&mut ledger);
+            ledger.fence(self.thread);
         }
         match access.kind {
             OpKind::Sfence | OpKind::Mfence => {
@@ -178,7 +185,7 @@ impl<S: Source> CoreStream<S> {
                     if self.combiner.holds(line / LINE) {
                         self.drain(&mut ledger);
                     }
-                    let whole = ledger.flush(site, kind, line);
+                    let whole = ledger.flush(self.thread, site, kind, line);
                     let ended = if whole {
                         self.flush_run.add(site, line, LINE)
                     } else {
@@ -238,6 +245,7 @@ impl<S: Source> CoreStream<S> {
                 self.thread = thread;
                 self.batch = batch;
                 self.next = 0;
+                self.foretold = 0;
                 self.wait = IDLE.0;
                 None
             }
@@ -334,6 +342,20 @@ impl<S: Source> Program for CoreStream<S> {
             let access = self.batch[self.next];
             self.next += 1;
             self.expand(access);
+        }
+    }
+
+    #[inline]
+    fn foretell(&mut self, mut name: impl FnMut(u64)) {
+        if self.next < self.foretold || self.next == self.batch.len() {
+            return;
+        }
+        let soon = self.next..self.batch.len().min(self.next + AHEAD);
+        self.foretold = soon.end;
+        let ledger = self.ledger.borrow();
+        for access in &self.batch[soon] {
+            ledger.expect(access.address);
+            name(access.address);
         }
     }
 

@@ -42,6 +42,9 @@ macro_rules! facts {
             pub unflushed: Vec<(u64, u64)>,
             /// Who wrote the lines that this site flushed: (site, lines), the one with the most first.
             pub writers: Vec<(Site, u64)>,
+            /// Lines that this site wrote last, and that were flushed only when lines stored to later had been made persistent: by
+            /// whose store they were overtaken first, how often by that alone, and how often by more.
+            pub overtaken: Vec<(Site, u64, u64)>,
         }
     };
 }
@@ -72,6 +75,8 @@ facts! {
         long_run_lines,
         /// Runs of flushed lines.
         flush_runs,
+        /// Lines that this site wrote last and somebody flushed.
+        lines_flushed,
         /// Flushed lines that were stored to at least 8 MiB of stores before.
         late_lines,
         /// Runs of ntstores one after another, and those of less than 256 B.

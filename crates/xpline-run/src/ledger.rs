@@ -7,6 +7,7 @@ use xpline_model::{FetchedFrom, MediaWrite, OpKind, Platform, Time};
 
 use crate::access::{LINE, Site};
 use crate::facts::{CAUSES, Cause, Facts};
+use crate::order::{Order, small};
 use crate::place::PAGE;
 use crate::shadow::{Shadow, State};
 
@@ -31,6 +32,7 @@ pub struct Ledger {
     /// Who flushed lines of whom.
     writers: BTreeMap<(Site, Site), u64>,
     stored_lines: u32,
+    order: Order,
     /// There and back, without waiting.
     link: Time,
     /// The least latency of what came from where, beyond the link.
@@ -63,6 +65,7 @@ impl Ledger {
             shadow: Shadow::default(),
             writers: BTreeMap::new(),
             stored_lines: 0,
+            order: Order::default(),
             link: platform.mesh.request + platform.mesh.response + sockets,
             least: [Time::MAX; 3],
             told: matches!(platform.memory, Memory::Optane(_)),
@@ -81,6 +84,12 @@ impl Ledger {
             });
         }
         &mut self.sites[index]
+    }
+
+    /// A line will be looked up soon.
+    #[inline]
+    pub fn expect(&self, address: u64) {
+        self.shadow.expect(address);
     }
 
     /// Who wrote the line of an address last.
@@ -145,9 +154,14 @@ impl Ledger {
             line.written = 0;
             *stored_lines = stored_lines.wrapping_add(1);
         }
+        line.stores = self.order.stored();
+        line.thread = small(thread);
         line.mark(address, bytes);
         line.set_writer(site);
         line.locked = kind == OpKind::LockedRmw;
+        if kind == OpKind::NtStore {
+            self.order.flushed(line.thread, line.stores, site);
+        }
         let facts = self.site(site);
         match kind {
             OpKind::NtStore => {
@@ -190,12 +204,18 @@ impl Ledger {
     }
 
     /// A flush; returns whether it sent a line every byte of which had been stored.
-    pub fn flush(&mut self, site: Site, kind: OpKind, address: u64) -> bool {
+    pub fn flush(&mut self, thread: u32, site: Site, kind: OpKind, address: u64) -> bool {
         let stored_lines = self.stored_lines;
         let line = self.shadow.line(address);
         let (state, whole) = (line.state, line.is_whole());
         let age = u64::from(stored_lines.wrapping_sub(line.stored_at)) * LINE;
         let writer = line.writer();
+        if let (State::Dirty, Some(writer), false) = (state, writer, line.locked)
+            && line.thread == small(thread)
+        {
+            self.order.judge(line.thread, line.stores, writer);
+            self.order.flushed(line.thread, line.stores, writer);
+        }
         line.state = if state == State::Untouched {
             state
         } else {
@@ -212,12 +232,19 @@ impl Ledger {
             State::Dirty => {
                 facts.late_lines += u64::from(age >= LATE);
                 if let Some(writer) = writer {
+                    self.site(writer).lines_flushed += 1;
                     *self.writers.entry((site, writer)).or_default() += 1;
                     self.written_as_is(writer);
                 }
             }
         }
         state == State::Dirty && whole
+    }
+
+    /// A thread's fence, or locked operation.
+    #[inline]
+    pub fn fence(&mut self, thread: u32) {
+        self.order.fenced(small(thread));
     }
 
     /// What the media wrote goes to those who wrote it last.
@@ -266,6 +293,9 @@ impl Ledger {
         }
         for ((flusher, writer), lines) in std::mem::take(&mut self.writers) {
             self.site(flusher).writers.push((writer, lines));
+        }
+        for ((site, by), overtaken) in std::mem::take(&mut self.order.overtaken) {
+            self.site(site).overtaken.push((by, overtaken.once, overtaken.more));
         }
         for facts in &mut self.sites {
             facts

@@ -14,6 +14,10 @@ from xpline.run.outcome import Run
 #: Needless flushes or fences that are worth a look: so many, and that share of the line's.
 LEAST, LEAST_SHARE = 8, 0.1
 
+#: Of the flushed lines of a source line, those from which on what happens to them is its habit; and lines that it takes
+#: to see an exception.
+HABIT, LEAST_FLUSHED = 0.9, 40
+
 #: Bytes that must have waited long for their flush.
 LEAST_LATE = 1 << 20
 
@@ -96,7 +100,7 @@ def missing_persist(run: Run) -> Iterator[Candidate]:
         return
     persisted = {run.file_of(page) for page in run.main.data["persisted_pages"]}
     for line in run.lines:
-        if line.module and any(fnmatch(PurePath(line.module).name, known) for known in KEEPS_VOLATILE_STATE):
+        if _keeps_volatile_state(line):
             continue
         left: dict[str | None, int] = {}
         for page, lines in line.facts["unflushed"]:
@@ -118,6 +122,46 @@ def missing_persist(run: Run) -> Iterator[Candidate]:
             line.facts["media_written_bytes"],
             line.memory_ns,
         )
+
+
+def persist_order(run: Run) -> Iterator[Candidate]:
+    """What was stored first becomes persistent after what its thread stored later: as a habit, or as an exception."""
+    if run.heap or run.main.platform["core.eadr"].value == "true":
+        return
+    line_of = {site: line for line in run.lines for site in line.sites}
+    for line in run.lines:
+        flushed, overtaken = line.facts["lines_flushed"], line.facts["overtaken"]
+        if not overtaken or _keeps_volatile_state(line):
+            continue
+        times: dict[str, int] = {}
+        once = often = 0
+        for site, alone, more in overtaken:
+            other = line_of.get(site)
+            if other is not None and not _keeps_volatile_state(other):
+                times[other.where] = times.get(other.where, 0) + alone + more
+                once, often = once + alone, often + more
+        clean = flushed - sum(alone + more for _, alone, more in overtaken)
+        is_habit = once >= LEAST and once >= HABIT * flushed
+        is_exception = once + often > 0 and flushed >= LEAST_FLUSHED and clean >= HABIT * flushed
+        if not (is_habit or is_exception):
+            continue
+        other = max(times, key=lambda where: times[where])
+        yield Candidate(
+            [line],
+            f"{once + often:,} of {count(flushed, 'line')} of 64 B stored here were flushed only after a fence that "
+            f"made persistent what {other} stored later"
+            + ("" if is_habit else "; the others had been flushed by then")
+            + ". After a power failure in between, the later store is there and this one is not",
+            "flush these stores and fence before the later store, if that says that they are there; if it does not, "
+            "flush both before one fence",
+            [],
+            line.facts["media_written_bytes"],
+            line.memory_ns,
+        )
+
+
+def _keeps_volatile_state(line: Line) -> bool:
+    return bool(line.module) and any(fnmatch(PurePath(line.module or "").name, known) for known in KEEPS_VOLATILE_STATE)
 
 
 def late_flush(run: Run) -> Iterator[Candidate]:
@@ -178,6 +222,15 @@ RULES = (
         "FAST'20, section 2.3",
         "Under ADR a store is persistent once its line has reached a memory controller. What is in the caches is lost.",
         missing_persist,
+        correctness=True,
+    ),
+    Rule(
+        "persist-order",
+        "Made persistent after what was stored later",
+        "FAST'20, section 2.3",
+        "What says that data are there (a pointer, a count, a flag) must become persistent after them: lines reach a "
+        "memory controller in the order of flushes and fences, not of stores.",
+        persist_order,
         correctness=True,
     ),
     Rule(
