@@ -238,8 +238,8 @@ def test_the_comparison_with_others_prints_the_ratio(tmp_path, program):
     ramulator2, dramsim3 = tmp_path / "ramulator2", tmp_path / "dramsim3"
     ramulator2.write_text('#!/bin/sh\nset -e\ngrep -q "impl: LoadStoreTrace" "$2"\ngrep -q "path: /" "$2"\nsleep 1\n')
     dramsim3.write_text('#!/bin/sh\nset -e\ntest "$2 $3" = "-c 1000"\ngrep -q "^0x[0-9a-f]* READ 7$" "$5"\nsleep 1\n')
-    for program in (ramulator2, dramsim3):
-        program.chmod(0o755)
+    for other in (ramulator2, dramsim3):
+        other.chmod(0o755)
     options = ["--requests", "100", "--writes", "0", "--runs", "1", "--xpline", program, "--dramsim3-config", "d.ini"]
     command = [sys.executable, ROOT / "benches/compare-replay", *options]
     done = subprocess.run(
