@@ -132,7 +132,7 @@ impl Bench {
             let (ended, streams) = (Arc::clone(&ended), Arc::clone(&streams));
             thread::spawn(move || {
                 let mut readers = Vec::new();
-                // After the last connection, which is of nobody, none is waited for.
+                // Once the program has ended, those that wait to be accepted are all there will be.
                 for stream in listener.incoming() {
                     let Ok(stream) = stream else { break };
                     listener.set_nonblocking(ended.load(Ordering::Acquire)).unwrap();
@@ -148,9 +148,11 @@ impl Bench {
         let mut command = session.command(&file, program, program.as_os_str());
         prepare(&mut command);
         let output = command.stdin(Stdio::null()).output().unwrap();
-        // One last connection, to end the waiting for more.
-        ended.store(true, Ordering::Release);
+        // The first is behind all of the program's, however late they are accepted; the second ends the waiting for more where the
+        // first was accepted before the end was told.
         if UnixStream::connect(&session.socket).is_ok() {
+            ended.store(true, Ordering::Release);
+            drop(UnixStream::connect(&session.socket));
             listening.join().unwrap();
         }
         let mut streams = std::mem::take(&mut *streams.lock().unwrap());
