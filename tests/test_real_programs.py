@@ -85,22 +85,28 @@ def test_libpmemobj_breaks_no_rule_about_lost_data(
     assert flushes > 4000 and sum(line.facts["fences"] for line in run.lines) > 4000
 
 
-@pytest.mark.parametrize("kind", ["ctree", "btree", "rbtree", "hashmap_tx", "hashmap_atomic", "hashmap_rp", "skiplist"])
-def test_libpmemobjs_examples_break_no_rule_about_lost_data(
-    kind: str, pmem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="session")
+def data_store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The example of libpmemobj that has a map of each kind, from Debian's package."""
     examples = Path("/usr/share/doc/libpmemobj-dev/examples")
     if not (examples / "map/data_store.c").is_file():
         pytest.skip("libpmemobj's examples are not there: install libpmemobj-dev")
     folders = [PROGRAMS, examples, *(examples / name for name in ("map", "tree_map", "hashmap", "list_map"))]
     sources = [examples / "map/data_store.c", examples / "map/map.c"]
-    sources += [source for pattern in ("map/map_*.c", "tree_map/*.c", "hashmap/*.c", "list_map/*.c")
-                for source in sorted(examples.glob(pattern))]  # fmt: skip
-    program = tmp_path / "data_store"
+    for pattern in ("map/map_*.c", "tree_map/*.c", "hashmap/*.c", "list_map/*.c"):
+        sources += sorted(examples.glob(pattern))
+    program = tmp_path_factory.mktemp("examples") / "data_store"
     command = ["cc", "-g", "-O1", "-w", *(f"-I{folder}" for folder in folders), *sources, "-o", program]
     subprocess.run([*command, "-lpmemobj", "-lpmem"], check=True)
+    return str(program)
+
+
+@pytest.mark.parametrize("kind", ["ctree", "btree", "rbtree", "hashmap_tx", "hashmap_atomic", "hashmap_rp", "skiplist"])
+def test_libpmemobjs_examples_break_no_rule_about_lost_data(
+    kind: str, data_store: str, pmem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PMEM_IS_PMEM_FORCE", "1")
-    run = run_program([str(program), kind, str(pmem / "pool"), "300"], pmem=[pmem], folder=tmp_path)
+    run = run_program([data_store, kind, str(pmem / "pool"), "300"], pmem=[pmem], folder=tmp_path)
     assert run.exit_status == 0 and run.totals["accesses"] > 100_000
     assert not [(finding.rule.name, finding.where) for finding in advise(run) if finding.rule.correctness]
 
