@@ -33,6 +33,12 @@ def test_a_replay_loads_next_to_nothing(tmp_path):
     assert not modules & {"polars", "altair", "pydantic", "rich", "tempfile"}
 
 
+def test_a_run_that_writes_no_report_draws_nothing():
+    modules = loaded_by("import xpline.cli.run, xpline.run.summary, xpline.advice")
+    assert "xpline.run.lines" in modules
+    assert not modules & {"polars", "altair", "jinja2", "pydantic"}
+
+
 def test_bench_is_there_all_the_same():
     assert "polars" in loaded_by("import xpline; xpline.bench.run")
     with pytest.raises(AttributeError, match="no attribute 'sofa'"):

@@ -14,14 +14,11 @@ from xpline.figures import render
 from xpline.figures.run import draw_run
 from xpline.files import make_folder, replace_file
 from xpline.report.page import render_page
-from xpline.run.lines import Line
+from xpline.run.annotated import annotated
 from xpline.run.outcome import Run
 
 #: Lines that the page lists, and lines whose source it shows.
 MOST_LINES, MOST_SOURCES = 60, 12
-
-#: Source lines shown above and below one that costs.
-AROUND = 4
 
 
 def write_run(run: Run, findings: Sequence[Finding], out: Path) -> Path:
@@ -119,7 +116,7 @@ def sarif_of(findings: Sequence[Finding]) -> bytes:
             "message": {"text": _sentence(finding)},
             "properties": {"mediaBytes": finding.candidate.media_bytes, "timeNs": finding.candidate.time_ns},
         }
-        places = [_location(line) for line in finding.candidate.lines if line.file and line.line]
+        places = [_location(*line.source) for line in finding.candidate.lines if line.source]
         if places:
             result["locations"], result["relatedLocations"] = places[:1], places[1:]
         elif finding.line:
@@ -140,9 +137,9 @@ def _sentence(finding: Finding) -> str:
     return f"{finding.rule.title}: {finding.candidate.evidence}. Change: {finding.candidate.change}.{checked}"
 
 
-def _location(line: Line) -> dict[str, Any]:
-    artifact = {"uri": PurePath(line.file or "").as_uri() if PurePath(line.file or "").is_absolute() else line.file}
-    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": line.line}}}
+def _location(file: str, line: int) -> dict[str, Any]:
+    artifact = {"uri": PurePath(file).as_uri() if PurePath(file).is_absolute() else file}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": line}}}
 
 
 def folded_of(run: Run) -> bytes:
@@ -161,27 +158,6 @@ def folded_of(run: Run) -> bytes:
             stack = ";".join(frame.replace(";", ":") for frame in frames)
             stacks[stack] = stacks.get(stack, 0) + round(time)
     return "".join(f"{stack} {time}\n" for stack, time in stacks.items() if time).encode()
-
-
-def annotated(run: Run, file: str, around: int = AROUND) -> list[tuple[int, str, Line | None]]:
-    """The lines of a source file that cost something, and those around them: number, text, and the cost.
-
-    A gap is a line number 0. Empty where the file cannot be read.
-    """
-    costs = {line.line: line for line in reversed(run.lines) if line.file == file and line.line}
-    try:
-        text = Path(file).read_text(errors="replace").splitlines()
-    except OSError:
-        return []
-    shown = sorted(
-        {number for cost in costs for number in range(cost - around, cost + around + 1) if 0 < number <= len(text)}
-    )
-    rows: list[tuple[int, str, Line | None]] = []
-    for number in shown:
-        if rows and number != rows[-1][0] + 1:
-            rows.append((0, "", None))
-        rows.append((number, text[number - 1], costs.get(number)))
-    return rows
 
 
 def _sources(run: Run, findings: Sequence[Finding]) -> list[Mapping[str, Any]]:

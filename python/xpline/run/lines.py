@@ -108,6 +108,19 @@ class Line:
         """Bytes that the line stored, through the caches and past them."""
         return self.facts["store_bytes"] + self.facts["ntstore_bytes"]
 
+    @property
+    def source(self) -> tuple[str, int] | None:
+        """Its source line, or that of the call that led to it in most of its time where it has none of its own.
+
+        >>> called = [Caller((("put", "/src/kv.c", 12), ("memcpy", None, None)), {})]
+        >>> Line("memmove", None, None, "/usr/lib/libc.so.6", 0x9f, None, (), callers=called).source
+        ('/src/kv.c', 12)
+        """
+        own = ((self.function, self.file, self.line),)
+        stacks = [own, *(reversed(caller.frames) for caller in self.callers)]
+        places = ((file, number) for stack in stacks for _, file, number in stack if file and number)
+        return next(places, None)
+
     def called_from(self, least: float = 0.05) -> list[tuple[str, float]]:
         """The places that it was called from, and the share of its time in memory of each, down to the least share."""
         times: dict[str, float] = {}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xpline.advice.rule import Finding, duration, size
 from xpline.errors import XplineError
-from xpline.report.run_files import annotated
+from xpline.run.annotated import annotated
 from xpline.run.outcome import Outcome, Run
 
 #: Lines that the summary names.
