@@ -122,12 +122,15 @@ class Line:
         return next(places, None)
 
     def called_from(self, least: float = 0.05) -> list[tuple[str, float]]:
-        """The places that it was called from, and the share of its time in memory of each, down to the least share."""
-        times: dict[str, float] = {}
+        """The places that it was called from, and the share of each in its time in memory, down to the least share; in
+        the bytes that it stored where it took no time."""
+        timed = self.memory_ns > 0
+        whole = self.memory_ns if timed else self.stored_bytes
+        parts: dict[str, float] = {}
         for caller in self.callers:
-            times[caller.where] = times.get(caller.where, 0.0) + caller.memory_ns
-        whole = self.memory_ns
-        shares = [(where, time / whole) for where, time in times.items() if time > 0]
+            part = caller.memory_ns if timed else caller.facts["store_bytes"] + caller.facts["ntstore_bytes"]
+            parts[caller.where] = parts.get(caller.where, 0.0) + part
+        shares = [(where, part / whole) for where, part in parts.items() if part > 0]
         return sorted((one for one in shares if one[1] >= least), key=lambda one: -one[1])
 
     @property

@@ -12,6 +12,9 @@ from xpline.run.outcome import Outcome, Run
 #: Lines that the summary names.
 MOST_LINES = 8
 
+#: Lines that it names for what they write to the media, if they cost little time.
+MOST_WRITERS = 2
+
 #: Call sites that it names of a line.
 MOST_CALLERS = 3
 
@@ -81,13 +84,20 @@ def _table(run: Run) -> list[str]:
 
 
 def _lines(run: Run) -> list[str]:
-    shown = [line for line in run.lines if line.memory_ns >= 0.005 * run.main.memory_ns][:MOST_LINES]
+    written = run.main.counters["media_written_bytes"]
+    costly = [line for line in run.lines if line.memory_ns >= 0.005 * run.main.memory_ns][:MOST_LINES]
+    writers = sorted(run.lines, key=lambda line: -line.facts["media_written_bytes"])[:MOST_WRITERS]
+    shown = [
+        *costly,
+        *(line for line in writers if line not in costly and line.facts["media_written_bytes"] > 0.05 * written),
+    ]
     if not shown:
         return ["no line costs time in memory"]
+    whole = run.main.memory_ns or 1.0
     head = ["in memory", "stored", "to media", "flushes", "fences", "where"]
     rows = [
         [
-            f"{line.memory_ns / run.main.memory_ns:.1%}",
+            f"{line.memory_ns / whole:.1%}",
             size(line.stored_bytes),
             size(line.facts["media_written_bytes"]),
             f"{line.facts['flushes']:,}",
