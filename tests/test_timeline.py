@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from xpline import XplineError, bench, timeline
+from xpline import XplineError, _native, bench, timeline
 
 #: Rounding of times in microseconds: far below a picosecond.
 CLOSE = 1e-8
@@ -123,6 +123,27 @@ def test_a_replay_has_one_too(xpline, level, track):
         for row in process.values():
             for root in forest(row):
                 if "args" in root[0]:
+                    adds_up(root)
+
+
+def test_a_recorded_program_has_one_too(xpline):
+    sites = [{"module": "app", "offset": 0, "call": None, "frames": []}]
+    about = {"command": ["app", "-v"], "sites": sites, "totals": {"files": [], "pages": []}, "cut": False}
+    stores = [
+        (thread, kind, line * 64, 64, 0, 0) for line in range(300) for kind in ("store", "clwb") for thread in (0, 1)
+    ]
+    _native.write_recording("a.xplr", json.dumps(about), stores)
+    code, out, _ = xpline("run", "--replay", "a.xplr", "--on", "optane", "--no-advice", "--timeline", "t.json.gz")
+    assert (code, "t.json.gz" in out) == (0, False)
+    about, rows = read("t.json.gz")
+    assert about == {"platform": "optane", "command": "app -v"}
+    assert {"core 0", "core 1"} <= set(rows)
+    flushed = [event for row in rows["core 0"].values() for event in row if event["name"] == "clwb"]
+    assert len(flushed) > 50
+    for process in rows.values():
+        for row in process.values():
+            for root in forest(row):
+                if "address" in root[0].get("args", {}):
                     adds_up(root)
 
 

@@ -99,6 +99,9 @@ def run_recorded(
 ) -> str | None:
     """Run a recording, with a change made to it (a JSON object); what came of it (JSON), None if it is empty."""
 
+def sample_recorded(platform: Platform, path: str) -> str | None:
+    """Run a recording; a sample of the requests of each core (JSON), None if it is empty."""
+
 def recorded_about(path: str) -> str:
     """What a recording is of (a JSON object)."""
 

@@ -34,7 +34,7 @@ mod _native {
     #[pymodule_export]
     use super::points::{check_points, run_points};
     #[pymodule_export]
-    use super::runs::{recorded_about, run_program, run_recorded, write_recording};
+    use super::runs::{recorded_about, run_program, run_recorded, sample_recorded, write_recording};
     #[pymodule_export]
     use super::traces::{convert_trace, replay_trace, trace_info};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
-use xpline_run::{Changed, Control, Program, Recording, run, run_live};
+use xpline_run::{Changed, Control, Program, Recording, run, run_live, run_sampled};
 use xpline_wire::{Session, Tracked};
 
 use crate::platform::Platform;
@@ -141,6 +141,28 @@ pub fn run_recorded(
         return Err(error);
     }
     Ok(outcome.map_err(bad_input)?.as_ref().map(to_json))
+}
+
+/// Run a recording on a platform; returns a sample of the requests of each of its cores, or nothing where there are none.
+#[pyfunction]
+pub fn sample_recorded(py: Python<'_>, platform: &Platform, path: PathBuf) -> PyResult<Option<String>> {
+    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+    let sampled = attended(
+        py,
+        || -> Result<_, xpline_run::RecordError> {
+            let mut recording = Recording::open(&path)?;
+            let sampled = run_sampled(&platform.0, &mut recording, &stop, &done);
+            recording.error.map_or(Ok(sampled), Err)
+        },
+        |signalled| {
+            if signalled {
+                stop.store(true, Ordering::Relaxed);
+                return Err(pyo3::exceptions::PyKeyboardInterrupt::new_err(()));
+            }
+            Ok(())
+        },
+    )?;
+    Ok(sampled.map_err(bad_input)?.map(|(_, events)| to_json(&events)))
 }
 
 /// What a recording is of.

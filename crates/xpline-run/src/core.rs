@@ -316,6 +316,12 @@ fn remember<T>(ring: &mut VecDeque<T>, one: T) {
     ring.push_back(one);
 }
 
+impl<S> AsRef<CoreStream<S>> for CoreStream<S> {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl<S: Source> Program for CoreStream<S> {
     const WATCHED: bool = true;
 

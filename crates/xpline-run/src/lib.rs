@@ -24,7 +24,7 @@ pub use facts::{CAUSES, Cause, Facts};
 pub use feed::Source;
 pub use live::{Control, Ended, Live, LiveError, Program, run_live};
 pub use record::{About, RecordError, Recorder, Recording};
-pub use run::{CounterTotals, DimmOutcome, Outcome, run};
+pub use run::{CounterTotals, DimmOutcome, Outcome, run, run_sampled};
 pub use sites::{Frame, Named, Origin, Sites, Stack};
 pub use symbols::name_sites;
 pub use translate::{Totals, Translator};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::Serialize;
-use xpline_model::{Counters, MICROSECOND, Machine, Platform, Time};
+use xpline_model::{Counters, Event, MICROSECOND, Machine, Platform, Program, Time, Traced};
 
 use crate::access::LINE;
 use crate::core::{CoreStream, Rates};
@@ -76,6 +76,32 @@ pub fn run<S: Source>(
     stop: &AtomicBool,
     done: &AtomicU64,
 ) -> Option<Outcome> {
+    let all = drive(platform, source, most_cores, stop, done, |stream| stream, |_| ());
+    all.map(|(outcome, ())| outcome)
+}
+
+/// The same on all cores of the platform, with a sample of the requests of each.
+pub fn run_sampled<S: Source>(
+    platform: &Platform,
+    source: S,
+    stop: &AtomicBool,
+    done: &AtomicU64,
+) -> Option<(Outcome, Vec<Vec<Event>>)> {
+    drive(platform, source, None, stop, done, Traced::new, |streams| {
+        streams.iter().map(|stream| stream.events().to_vec()).collect()
+    })
+}
+
+/// Drive a machine with cores in the wrapping of whoever looks on, who takes what has been seen in the end.
+fn drive<S: Source, P: Program + AsRef<CoreStream<S>>, T>(
+    platform: &Platform,
+    source: S,
+    most_cores: Option<u32>,
+    stop: &AtomicBool,
+    done: &AtomicU64,
+    wrap: impl Fn(CoreStream<S>) -> P,
+    seen: impl FnOnce(&[P]) -> T,
+) -> Option<(Outcome, T)> {
     let cores = most_cores.unwrap_or(u32::MAX).clamp(1, platform.core.count);
     let rates = Rates {
         instruction: (1e3 / (platform.core.clock * platform.core.ipc)) as Time,
@@ -90,12 +116,12 @@ pub fn run<S: Source>(
     let ledger = Rc::new(RefCell::new(Ledger::new(platform)));
     let mut machine = Machine::new(platform);
     machine.watch_media();
-    let mut streams: Vec<CoreStream<S>> = Vec::new();
+    let mut streams: Vec<P> = Vec::new();
     let mut timeline = Timeline::new(machine.counters());
     let mut running = true;
     while running {
         let in_use = feed.borrow().cores_in_use();
-        streams.extend((streams.len()..in_use).map(|core| CoreStream::new(core, &feed, &ledger, rates)));
+        streams.extend((streams.len()..in_use).map(|core| wrap(CoreStream::new(core, &feed, &ledger, rates))));
         running = machine.advance(&mut streams, machine.now() + SLICE) || feed.borrow().cores_in_use() > streams.len();
         {
             let mut ledger = ledger.borrow_mut();
@@ -104,7 +130,10 @@ pub fn run<S: Source>(
         }
         if timeline.is_due(machine.now()) {
             timeline.add(machine.counters());
-            done.store(streams.iter().map(|stream| stream.accesses).sum(), Ordering::Relaxed);
+            done.store(
+                streams.iter().map(|stream| stream.as_ref().accesses).sum(),
+                Ordering::Relaxed,
+            );
         }
         if stop.load(Ordering::Relaxed) {
             feed.borrow_mut().end();
@@ -113,18 +142,19 @@ pub fn run<S: Source>(
     let counters = machine.counters();
     timeline.add(counters.clone());
     ledger.borrow_mut().close();
-    let time_ps = streams.iter().map(|stream| stream.ended_at).max().unwrap_or(0);
-    let accesses = streams.iter().map(|stream| stream.accesses).sum();
+    let time_ps = streams.iter().map(|stream| stream.as_ref().ended_at).max().unwrap_or(0);
+    let accesses = streams.iter().map(|stream| stream.as_ref().accesses).sum();
     done.store(accesses, Ordering::Relaxed);
-    let idle_ps = streams.iter().map(|stream| stream.idle).sum();
+    let idle_ps = streams.iter().map(|stream| stream.as_ref().idle).sum();
     let unwritten = machine.unwritten_pieces() * LINE;
     let cores = streams.len() as u32;
+    let seen = seen(&streams);
     drop(streams);
     let ledger = Rc::into_inner(ledger)
         .expect("the cores that shared it are gone")
         .into_inner();
     let (timeline, bin_ps) = timeline.finish();
-    Some(Outcome {
+    let outcome = Outcome {
         platform: platform.name.clone(),
         time_ps,
         time_by_cause_ps: ledger.time_ps,
@@ -137,7 +167,8 @@ pub fn run<S: Source>(
         bin_ps,
         persisted_pages: ledger.persisted.into_iter().collect(),
         sites: ledger.sites,
-    })
+    };
+    Some((outcome, seen))
 }
 
 fn totals(counters: &Counters, unwritten_bytes: u64) -> CounterTotals {

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from xpline.cli.caveats import warn_budget, warn_volatile
-from xpline.cli.options import Overrides, parse_overrides
+from xpline.cli.options import Overrides, TimelineFile, parse_overrides
 from xpline.errors import XplineError
 from xpline.platform import Platform
 
@@ -45,6 +45,7 @@ def run(
     replay: Annotated[
         Path | None, typer.Option(help="Run the op streams recorded in FILE, instead of a program.", metavar="FILE")
     ] = None,
+    timeline: TimelineFile = None,
     advice: Annotated[bool, typer.Option(help="Look for what to change, and check what it would gain.")] = True,
     annotate: Annotated[
         str | None, typer.Option(help="Print the source file whose name ends so, with its costs.", metavar="NAME")
@@ -67,12 +68,16 @@ def run(
         raise XplineError(
             "--replay runs what was recorded: leave out the program, --pmem, --heap, --callers and --trace"
         )
+    if timeline is not None:
+        from xpline.timeline import check_writable
+
+        check_writable(timeline)
     if out is not None:
         make_folder(out)
     warn_volatile(platforms, is_persistent=bool(pmem) or replay is not None)
     warn_budget(platforms)
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xpline-")) if advice else None
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xpline-")) if advice or timeline else None
         done = _run(command, pmem, heap, platforms, trace, replay, folder, callers)
         findings = []
         if advice and done.touched:
@@ -80,6 +85,8 @@ def run(
 
             with counting("checking advice") as progress:
                 findings = advise(done, progress)
+        if timeline is not None and done.touched:
+            _write_timeline(done, timeline)
         page = None
         if out is not None:
             from xpline.report.run_files import write_run
@@ -102,6 +109,15 @@ def run(
     if done.interrupted:
         sys.exit(INTERRUPTED)
     sys.exit(done.exit_status)
+
+
+def _write_timeline(done: Any, file: Path) -> None:
+    """The way of a sample of the requests on the first platform."""
+    from xpline import timeline
+    from xpline.run import timeline_of
+
+    about = {"platform": done.main.platform.name, "command": " ".join(done.command)}
+    timeline.write(file, timeline_of(done), about)
 
 
 def _run(

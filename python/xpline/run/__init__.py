@@ -10,6 +10,6 @@ from __future__ import annotations
 from xpline.run.lines import Line
 from xpline.run.outcome import CAUSES, Outcome, Run
 from xpline.run.program import run_program
-from xpline.run.recorded import rerun, run_recorded
+from xpline.run.recorded import rerun, run_recorded, timeline_of
 
-__all__ = ["CAUSES", "Line", "Outcome", "Run", "rerun", "run_program", "run_recorded"]
+__all__ = ["CAUSES", "Line", "Outcome", "Run", "rerun", "run_program", "run_recorded", "timeline_of"]

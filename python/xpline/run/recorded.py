@@ -33,6 +33,14 @@ def run_recorded(
     return Run.of_json(about | {"outcomes": outcomes}, platforms, notes=notes, recording=Path(path))
 
 
+def timeline_of(run: Run) -> list[list[dict[str, Any]]]:
+    """A sample of the requests of a run, core by core, for :func:`xpline.timeline.write`: its recording runs again."""
+    text = run.recording and _native.sample_recorded(run.main.platform._native, fspath(run.recording))
+    if not text:
+        raise XplineError("no timeline: there is no recording of the run, or nothing in it")
+    return json.loads(text)
+
+
 def rerun(
     run: Run, change: Mapping[str, Any] | None = None, cores: int | None = None, platform: Platform | None = None
 ) -> Outcome | None:
