@@ -78,10 +78,6 @@ class Host:
     def environment() -> str:
         """This machine, as far as it can be seen without privileges (a JSON object)."""
 
-    @staticmethod
-    def counters_absence() -> str | None:
-        """Why cache misses cannot be counted; None where they can."""
-
 def run_program(
     platforms: Sequence[Platform],
     request: str,

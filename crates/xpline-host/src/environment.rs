@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::clock::Clock;
+use crate::counters;
 use crate::cpu;
 use crate::dmi::{self, Module};
 use crate::kernel::{Flush, Isa};
@@ -37,6 +38,8 @@ pub struct Environment {
     pub modules: Vec<Module>,
     pub transparent_huge_pages: Option<String>,
     pub mitigations: BTreeMap<String, String>,
+    /// Why cache misses are not counted; `None` where they are.
+    pub no_counters: Option<String>,
     pub tsc_ghz: f64,
     pub tsc_invariant: bool,
     pub tsc_steady: bool,
@@ -82,6 +85,7 @@ impl Environment {
             hostname: text("/proc/sys/kernel/hostname"),
             kernel: text("/proc/sys/kernel/osrelease"),
             hypervisor: hypervisor(),
+            no_counters: counters::absence(),
             cpu: field("model name"),
             microcode: field("microcode"),
             cpus: cpu::ranges(&cpu::allowed()),

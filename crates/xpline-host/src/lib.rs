@@ -34,8 +34,8 @@ mod run;
 mod stats;
 mod tally;
 mod team;
+mod workload;
 
-pub use counters::absence as counters_absence;
 pub use environment::Environment;
 pub use error::HostError;
 pub use options::{Options, Pages, Target};

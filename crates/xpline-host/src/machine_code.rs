@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
 };
-use xpline_lattester::{Point, streams};
+use xpline_lattester::{Experiment, Point, streams};
 use xpline_model::{OpKind, Platform, Program};
 
 use crate::kernel::{Fence, Flush, Isa, Kernel, LINE, Step, Touch, Walk, assemble};
@@ -17,6 +17,7 @@ use crate::native::{self, Native};
 use crate::options::{Options, Target};
 use crate::plan::{Plan, plan};
 use crate::team::Worker;
+use crate::workload;
 
 /// A point of every experiment that runs on mapped memory, in every way that makes another kernel.
 const POINTS: &[&str] = &[
@@ -46,6 +47,13 @@ const POINTS: &[&str] = &[
     r#"{"experiment": "mix", "mix": "3:2", "op": "ntstore", "pattern": "sequential", "region": 65536, "threads": 1}"#,
     r#"{"experiment": "mix", "mix": "0:1", "op": "store+clwb", "pattern": "sequential", "region": 65536, "threads": 1}"#,
     r#"{"experiment": "loaded", "mix": "1:1", "op": "ntstore", "pattern": "random", "delay": 500, "region": 65536, "threads": 1}"#,
+    r#"{"experiment": "workload", "name": "shared", "groups": [{"name": "a", "threads": 2, "partitions": 1, "range": 1048576,
+        "mode": "sequential", "chunk": 4096, "steps": [{"op": "ntstore", "size": 512}]}]}"#,
+    r#"{"experiment": "workload", "name": "skewed", "groups": [{"name": "a", "threads": 1, "range": 1048576, "volatile_range": 65536,
+        "volatile_share": 0.3, "zipf": 0.9, "mode": "random", "steps": [{"op": "store+clwb", "size": 256}]}]}"#,
+    r#"{"experiment": "workload", "name": "chain", "groups": [{"name": "a", "threads": 1, "range": 1048576, "mode": "chain",
+        "sample": 3, "steps": [{"op": "load", "size": 512}, {"op": "load", "size": 64}, {"op": "store+clflushopt", "size": 64,
+        "offset": 128}, {"op": "store", "size": 2048, "offset": -128}]}]}"#,
 ];
 
 /// Platform and region of the model's streams, which have 2 GiB a thread.
@@ -53,6 +61,14 @@ fn planned(text: &str) -> (Point, Plan) {
     let point = Point::parse(text).unwrap();
     let plan = plan(&point, &Target::Anonymous { node: None }, &Options::default()).unwrap();
     (point, plan)
+}
+
+/// The list of places of a workload's first thread; empty for other experiments.
+fn places(point: &Point) -> Vec<u32> {
+    match &point.experiment {
+        Experiment::Workload(asked) => workload::places(asked, point).swap_remove(0),
+        _ => vec![],
+    }
 }
 
 /// The instructions of the loop over accesses: from where its last jump goes, to that jump.
@@ -105,6 +121,7 @@ fn expected(steps: &[Step], isa: Isa, flush: Flush, found: &mut BTreeMap<String,
                 }
             }
             Step::Repeat(times, steps) if *times > 0 => expected(steps, isa, flush, found),
+            Step::Goto(_) => *found.entry("Mov".into()).or_default() += 1, // the next of the list
             _ => {}
         }
     }
@@ -154,12 +171,11 @@ fn check(kernel: &Kernel, isa: Isa, flush: Flush, what: &str) {
         *touching.entry(mnemonic).or_default() += 1;
         let base = used[0].base();
         let is_sample = kernel.timed && base == Register::RBX;
+        let is_listed = kernel.places().is_some() && base == Register::R12;
+        let index = if is_listed { Register::R10 } else { Register::None };
+        assert!(used.len() == 1 && used[0].index() == index, "{what}, {isa}: {one:?}");
         assert!(
-            used.len() == 1 && used[0].index() == Register::None,
-            "{what}, {isa}: {one:?}"
-        );
-        assert!(
-            base == Register::R11 || is_sample,
+            base == Register::R11 || is_sample || is_listed,
             "{what}, {isa}: {one:?} touches memory elsewhere"
         );
     }
@@ -193,7 +209,8 @@ type Does = (OpKind, u64);
 
 /// What the model's thread does, without making addresses and reading clocks.
 fn of_model(point: &Point, count: usize) -> Vec<Does> {
-    let platform = Platform::builtin("optane").unwrap();
+    let is_workload = matches!(point.experiment, Experiment::Workload(_));
+    let platform = Platform::builtin(if is_workload { "dram" } else { "optane" }).unwrap();
     let mut stream = streams(&platform, point).swap_remove(0);
     let mut time = 0;
     let mut done = vec![];
@@ -213,8 +230,9 @@ fn of_model(point: &Point, count: usize) -> Vec<Does> {
 }
 
 /// What a kernel does, by its description.
-fn of_kernel(plan: &Plan, count: usize) -> Vec<Does> {
+fn of_kernel(plan: &Plan, places: &[u32], count: usize) -> Vec<Does> {
     let mut done = vec![];
+    let mut listed = places.iter().cycle().map(|&line| u64::from(line) * LINE);
     let mut rng = xpline_lattester::Rng::from_state(plan.threads[0].rng);
     let (mut next, mut other) = (0, 0);
     let kernel = &plan.jobs[0].kernel;
@@ -233,6 +251,7 @@ fn of_kernel(plan: &Plan, count: usize) -> Vec<Does> {
                 (local / placed.chunk * placed.dimms + dimm) * placed.chunk + local % placed.chunk
             }
             Walk::Chain => unreachable!("a chain is in memory"),
+            Walk::Free => 0,
         };
         let (first, second) = kernel
             .turns
@@ -241,13 +260,13 @@ fn of_kernel(plan: &Plan, count: usize) -> Vec<Does> {
         for _ in 0..first {
             let mut at = place(&kernel.walk, &mut next);
             for steps in [&kernel.before, &kernel.body, &kernel.after] {
-                follow(steps, &mut at, &mut done);
+                follow(steps, &mut at, &mut listed, &mut done);
             }
         }
         for turns in kernel.turns.iter() {
             for _ in 0..second {
                 let mut at = place(&turns.walk, &mut other) + turns.base;
-                follow(&turns.body, &mut at, &mut done);
+                follow(&turns.body, &mut at, &mut listed, &mut done);
             }
         }
     }
@@ -255,7 +274,7 @@ fn of_kernel(plan: &Plan, count: usize) -> Vec<Does> {
     done
 }
 
-fn follow(steps: &[Step], at: &mut u64, done: &mut Vec<Does>) {
+fn follow(steps: &[Step], at: &mut u64, listed: &mut dyn Iterator<Item = u64>, done: &mut Vec<Does>) {
     for step in steps {
         match step {
             Step::Lines { touches, count } => {
@@ -275,9 +294,11 @@ fn follow(steps: &[Step], at: &mut u64, done: &mut Vec<Does>) {
             }
             Step::Move(bytes) => *at = at.wrapping_add_signed(*bytes),
             Step::Fence(Fence::Sfence) => done.push((OpKind::Sfence, 0)),
-            Step::Fence(_) => done.push((OpKind::Mfence, 0)),
-            Step::Repeat(times, steps) => (0..*times).for_each(|_| follow(steps, at, done)),
+            Step::Fence(Fence::Mfence) => done.push((OpKind::Mfence, 0)),
+            Step::Fence(Fence::Lfence) => done.push((OpKind::Lfence, 0)),
+            Step::Repeat(times, steps) => (0..*times).for_each(|_| follow(steps, at, listed, done)),
             Step::Spin(_) => {}
+            Step::Goto(_) => *at = listed.next().unwrap(),
         }
     }
 }
@@ -316,10 +337,12 @@ fn kernels_do_what_the_threads_of_the_model_do() {
             .collect();
         // A reading of the clock waits for no store: where the model ends in an sfence, the host has an mfence after it.
         let mut last = None;
-        let kernel = of_kernel(&plan, 2 * model.len()).into_iter().filter(|&(kind, _)| {
-            let before = last.replace(kind);
-            kind != OpKind::Mfence || before != Some(OpKind::Sfence)
-        });
+        let kernel = of_kernel(&plan, &places(&point), 2 * model.len())
+            .into_iter()
+            .filter(|&(kind, _)| {
+                let before = last.replace(kind);
+                kind != OpKind::Mfence || before != Some(OpKind::Sfence)
+            });
         let mut kernel: Vec<Does> = kernel.take(model.len()).collect();
         let mut model = model;
         if text.contains("mix") && text.contains("sequential") {
@@ -340,7 +363,7 @@ fn bound_threads_go_where_those_of_the_model_go() {
     };
     let dax = Target::Dax("/dev/dax0.0".into());
     let bound = plan(&point, &dax, &options).unwrap();
-    assert_eq!(of_kernel(&bound, 1000), of_model(&point, 1000));
+    assert_eq!(of_kernel(&bound, &[], 1000), of_model(&point, 1000));
     for isa in Isa::ALL {
         check(&bound.jobs[0].kernel, isa, Flush::Clwb, text);
     }
@@ -358,12 +381,8 @@ fn code_goes_where_its_description_says() {
         ..Options::default()
     };
     let dax = Target::Dax("/dev/dax0.0".into());
-    let memory = Mapping::new(
-        &Target::Anonymous { node: None },
-        SPAN,
-        &options,
-        &AtomicBool::new(false),
-    );
+    let dram = Target::Anonymous { node: None };
+    let memory = Mapping::new(&dram, SPAN, &options, &AtomicBool::new(false));
     let memory = memory.unwrap().unwrap();
     for (text, accesses) in [
         (
@@ -393,8 +412,16 @@ fn code_goes_where_its_description_says() {
         ),
         (r#"{"experiment": "tail", "op": "ntstore", "region": 512}"#, 5),
         (r#"{"experiment": "xpbuffer", "lines": 7}"#, 1),
+        (
+            r#"{"experiment": "workload", "name": "chain", "groups": [{"name": "a", "threads": 1, "range": 1048576,
+                "volatile_range": 65536, "mode": "chain", "sample": 2, "steps": [{"op": "load", "memory": "volatile",
+                "size": 4096}, {"op": "load", "size": 64}, {"op": "ntstore", "size": 2560, "offset": -128}]}]}"#,
+            40,
+        ),
     ] {
-        let plan = plan(&Point::parse(text).unwrap(), &dax, &options).unwrap();
+        let point = Point::parse(text).unwrap();
+        let plan = plan(&point, if text.contains("workload") { &dram } else { &dax }, &options).unwrap();
+        let places = places(&point);
         let kernel = &plan.jobs[0].kernel;
         let flush = Flush::ALL.into_iter().find(|flush| flush.is_here()).unwrap();
         for isa in Isa::ALL.into_iter().filter(|isa| isa.is_here()) {
@@ -402,6 +429,7 @@ fn code_goes_where_its_description_says() {
             unsafe { std::ptr::write_bytes(memory.base(), 0, SPAN as usize) };
             let code = Arc::new(native::code(kernel, isa, flush).unwrap());
             let mut worker = Native::new(&code, kernel, &plan.threads[0], &memory);
+            worker.go_to(places.clone());
             let mut samples = vec![];
             for _ in 0..accesses {
                 worker.run(1, &mut samples).unwrap(); // one by one: a state is kept from call to call
@@ -416,7 +444,7 @@ fn code_goes_where_its_description_says() {
                 .map(|(at, _)| at as u64 * LINE)
                 .collect();
             let stores = [OpKind::Store, OpKind::NtStore];
-            let wanted = of_kernel(&plan, ops(kernel) * accesses).into_iter();
+            let wanted = of_kernel(&plan, &places, ops(kernel) * accesses).into_iter();
             let wanted: BTreeSet<u64> = wanted
                 .filter(|(kind, _)| stores.contains(kind))
                 .map(|(_, at)| at)
@@ -430,7 +458,7 @@ fn code_goes_where_its_description_says() {
 fn ops(kernel: &Kernel) -> usize {
     let count = |steps: &[Step]| {
         let mut done = vec![];
-        follow(steps, &mut (1 << 30), &mut done);
+        follow(steps, &mut (1 << 30), &mut std::iter::repeat(0), &mut done);
         done.len()
     };
     let (first, second) = kernel

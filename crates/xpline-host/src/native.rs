@@ -18,9 +18,13 @@ pub struct Native<'a> {
     timed: bool,
     memory: &'a Mapping,
     state: State,
+    /// What `state.places` points to, and how many the kernel goes to.
+    places: Vec<u32>,
+    listed: usize,
 }
 
-// SAFETY: the base is within `memory`, which threads may share; no other pointer outlives a call of `run`.
+// SAFETY: the base is within `memory`, which threads may share; the places are the worker's own; no other pointer outlives a
+// call of `run`.
 unsafe impl Send for Native<'_> {}
 
 impl<'a> Native<'a> {
@@ -45,8 +49,23 @@ impl<'a> Native<'a> {
                 next: 0,
                 other: 0,
                 samples: std::ptr::null_mut(),
+                places: std::ptr::null(),
             },
+            places: vec![],
+            listed: kernel.places().unwrap_or(0) as usize,
         }
+    }
+
+    /// Give it the list of places that its steps go to, in lines from the start of its part of the memory.
+    ///
+    /// # Panics
+    ///
+    /// If they are not within the memory.
+    pub fn go_to(&mut self, places: Vec<u32>) {
+        let room = self.memory.length() - (self.state.base as u64 - self.memory.base() as u64);
+        assert!(places.iter().all(|&line| u64::from(line) * 64 < room));
+        self.places = places;
+        self.state.places = self.places.as_ptr();
     }
 
     /// Write a closed chain of pointers, given as the offset that follows each line.
@@ -71,6 +90,10 @@ impl Worker for Native<'_> {
             samples.reserve(accesses as usize);
             self.state.samples = samples.spare_capacity_mut().as_mut_ptr().cast();
         }
+        assert!(
+            self.places.len() >= self.listed,
+            "a kernel has the places that it goes to"
+        );
         // SAFETY: the plan keeps walks and steps within the thread's part of the memory, which is mapped and checked to be
         // long enough; there is room for the samples; the instructions were checked when the code was made.
         unsafe { self.code.run(&mut self.state, accesses) };

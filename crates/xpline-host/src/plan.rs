@@ -5,6 +5,7 @@ use xpline_lattester::{Align, Binding, Experiment, Loaded, Op, Pattern, Point, R
 use crate::error::HostError;
 use crate::kernel::{Fence, Kernel, LINE, Placed, Step, Touch, Turns, Walk};
 use crate::options::{Options, Target};
+use crate::workload;
 
 /// Bytes of a line of the half-line rounds: an XPLine.
 const XPLINE: u64 = 256;
@@ -60,6 +61,8 @@ pub enum Judge {
     Chain,
     /// The mean of the accesses of the first thread, each timed, and the bandwidth of the others.
     Loaded,
+    /// MiB a second, and what each group of a workload does.
+    Operations,
 }
 
 /// What a point asks of the host, or why the host cannot do it.
@@ -266,6 +269,7 @@ pub fn plan(point: &Point, target: &Target, options: &Options) -> Result<Plan, H
             plan.threads.iter_mut().skip(1).for_each(|thread| thread.job = 1);
             plan
         }
+        Experiment::Workload(asked) => workload::plan(asked, target)?,
         other => {
             let problem = "looks inside a DIMM of the model and is not measured on the host";
             return Err(HostError::option(format!("experiment = {}", other.name()), problem));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use xpline_lattester::Settings;
+use xpline_lattester::{Latencies, Part, Settings};
 
 use crate::counters::Counted;
 use crate::team::Disturbance;
@@ -17,10 +17,14 @@ pub struct Row {
     pub bandwidth_mib_s: Option<f64>,
     pub bytes: u64,
     pub time_ns: f64,
-    /// The median of the means of the repeats.
-    pub latency_mean_ns: Option<f64>,
+    /// Iterations of a workload's threads a second, in the median of the repeats.
+    pub operations_s: Option<f64>,
+    /// Of single accesses, over all repeats; the mean is the median of those of the repeats.
     #[serde(flatten)]
-    pub latencies: Latencies,
+    pub latencies: Option<Latencies>,
+    /// The same where only the mean is known.
+    #[serde(flatten)]
+    pub mean: Option<Mean>,
     #[serde(flatten)]
     pub stalls: Stalls,
     pub requests: u64,
@@ -53,19 +57,15 @@ pub struct Row {
     /// The machine, as JSON.
     pub environment: Arc<str>,
     pub source: &'static str,
+    /// What each group of a workload did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
 }
 
-/// Of single accesses, in ns, over all repeats.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Latencies {
-    pub latency_std_ns: Option<f64>,
-    pub latency_p50_ns: Option<f64>,
-    pub latency_p90_ns: Option<f64>,
-    pub latency_p99_ns: Option<f64>,
-    pub latency_p999_ns: Option<f64>,
-    pub latency_p9999_ns: Option<f64>,
-    pub latency_p99999_ns: Option<f64>,
-    pub latency_max_ns: Option<f64>,
+/// A mean of accesses that were timed together, in ns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Mean {
+    pub latency_mean_ns: f64,
 }
 
 /// Accesses that took over ten times the median of their repeat.

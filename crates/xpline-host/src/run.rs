@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use xpline_lattester::{Point, PointError, Settings, read_points};
+use xpline_lattester::{Experiment, Point, PointError, Settings, read_points};
 use xpline_model::Platform;
 
 use crate::block::{Device, Reader, Transfers};
@@ -18,10 +18,11 @@ use crate::memory::Mapping;
 use crate::native::{self, Native};
 use crate::options::{Options, Target};
 use crate::plan::{self, Job, Judge, Plan, Thread};
-use crate::row::{self, Row};
+use crate::row::{self, Mean, Row};
 use crate::stats::LEAST_REPEATS;
 use crate::tally::Tally;
 use crate::team::{self, Next};
+use crate::workload::{self, Groups};
 
 /// A target with everything that was asked of it found possible; nothing is touched yet.
 pub struct Host {
@@ -158,20 +159,27 @@ impl Host {
     ) -> Result<Option<Row>, HostError> {
         let code = |job: &Job| Ok(Arc::new(native::code(&job.kernel, self.isa, self.options.flush)?));
         let codes: Vec<Arc<Code>> = plan.jobs.iter().map(code).collect::<Result<_, HostError>>()?;
+        let mut places = match &point.experiment {
+            Experiment::Workload(asked) => workload::places(asked, point).into_iter(),
+            _ => vec![].into_iter(),
+        };
         let worker = |thread: &Thread| {
             let mut worker = Native::new(&codes[thread.job], &plan.jobs[thread.job].kernel, thread, mapping);
             if let Some(lines) = plan.chain {
                 worker.link(&plan::chain(lines, point.seed));
             }
+            if let Some(places) = places.next() {
+                worker.go_to(places);
+            }
             worker
         };
         let workers = plan.threads.iter().map(worker).collect();
         let credits = plan.threads.iter().map(|thread| &plan.jobs[thread.job]);
-        let tally = Tally::new(
-            plan.judged_by,
-            credits.map(|job| (job.bytes, job.requests)).collect(),
-            timer,
-        );
+        let credits = credits.map(|job| (job.bytes, job.requests)).collect();
+        let mut tally = Tally::new(plan.judged_by, credits, timer);
+        if let Experiment::Workload(asked) = &point.experiment {
+            tally = tally.of_groups(Groups::new(asked));
+        }
         let flushes = plan.jobs.iter().any(|job| job.kernel.flushes());
         let huge = mapping.huge.map(|huge| huge as f64 / mapping.length() as f64);
         let row = self.repeat(workers, tally, point, environment, stop)?;
@@ -233,7 +241,11 @@ impl Host {
             let enough = tally.repeats() >= LEAST_REPEATS && tally.samples_suffice();
             settled = enough && tally.median().precision() <= self.options.precision;
             let is_over = begun.elapsed().as_secs_f64() >= self.options.time_limit && tally.repeats() >= 2;
-            Ok(if settled || is_over { Next::Enough } else { Next::Window })
+            Ok(if settled || is_over || tally.is_done() {
+                Next::Enough
+            } else {
+                Next::Window
+            })
         })?;
         if stop.load(std::sync::atomic::Ordering::Relaxed) || tally.repeats() == 0 {
             return Ok(None);
@@ -252,7 +264,10 @@ impl Host {
             .map(|&(_, doubt)| doubt)
             .collect();
         let unmet = (!settled).then(|| median.precision());
-        let latency = |judge: Judge| (judge != Judge::Bandwidth).then_some(median.value);
+        let mean = || Mean {
+            latency_mean_ns: median.value,
+        };
+        let parts = tally.parts();
         let between = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
         let misses = tally.cache_misses();
         Ok(Some(Row {
@@ -260,8 +275,9 @@ impl Host {
             bandwidth_mib_s: tally.bandwidth(),
             bytes: tally.bytes(),
             time_ns: tally.time_ns(),
-            latency_mean_ns: latency(tally.judge()),
+            operations_s: (!parts.is_empty()).then(|| parts.iter().map(|part| part.operations_s).sum()),
             latencies: tally.latencies(),
+            mean: (tally.judge() == Judge::Chain).then(mean),
             stalls: tally.stalls(),
             requests: tally.requests(),
             settled,
@@ -288,6 +304,7 @@ impl Host {
             noise: row::noise(tally.disturbance(), unmet, stolen, &doubts),
             environment: environment.clone(),
             source: "host",
+            parts,
         }))
     }
 }

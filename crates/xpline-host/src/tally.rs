@@ -1,13 +1,16 @@
 //! What the windows of a point add up to.
 
+use xpline_lattester::{Latencies, Part};
+
 use crate::clock::Clock;
 use crate::native::net_ns;
 use crate::plan::Judge;
-use crate::row::{Latencies, Stalls};
+use crate::row::Stalls;
 use crate::stats::{Median, Samples};
 use crate::team::{Disturbance, Work};
+use crate::workload::Groups;
 
-const MIB: f64 = (1 << 20) as f64;
+pub const MIB: f64 = (1 << 20) as f64;
 
 /// Accesses behind the percentiles of an experiment that looks for stalls.
 const STALLS_FROM: u64 = 1 << 20;
@@ -33,6 +36,8 @@ pub struct Tally {
     gaps: Vec<u64>,
     disturbance: Disturbance,
     cache_misses: Option<u64>,
+    /// Of a workload.
+    groups: Option<Groups>,
 }
 
 impl Tally {
@@ -51,6 +56,15 @@ impl Tally {
             gaps: vec![],
             disturbance: Disturbance::default(),
             cache_misses: Some(0),
+            groups: None,
+        }
+    }
+
+    /// The same, with an account of each group of a workload.
+    pub fn of_groups(self, groups: Groups) -> Self {
+        Self {
+            groups: Some(groups),
+            ..self
         }
     }
 
@@ -62,13 +76,16 @@ impl Tally {
         let bandwidth = rates.sum::<f64>() * 1e9 / MIB;
         self.bandwidths.push(bandwidth);
         self.values.push(match self.judge {
-            Judge::Bandwidth => bandwidth,
+            Judge::Bandwidth | Judge::Operations => bandwidth,
             Judge::Chain => clock.ns(work[0].cycles) / work[0].accesses as f64,
             Judge::Latency | Judge::Stalls | Judge::Loaded => {
                 let cycles: f64 = work[0].samples.iter().map(|&sample| f64::from(sample)).sum();
                 net_ns(cycles / work[0].samples.len() as f64, self.timer)
             }
         });
+        if let Some(groups) = &mut self.groups {
+            groups.add(&work, &self.credits, |cycles| clock.ns(cycles) / 1e9);
+        }
         self.cycles += work.iter().map(|work| work.cycles).max().unwrap_or(0);
         for (one, (bytes, requests)) in work.into_iter().zip(&self.credits) {
             self.bytes += one.accesses * bytes;
@@ -95,13 +112,23 @@ impl Tally {
         self.judge != Judge::Stalls || self.samples.count() >= STALLS_FROM
     }
 
+    /// Whether a workload has made as many operations as it was to.
+    pub fn is_done(&self) -> bool {
+        self.groups.as_ref().is_some_and(Groups::are_done)
+    }
+
+    /// What each group of a workload did.
+    pub fn parts(&self) -> Vec<Part> {
+        self.groups.as_ref().map_or(vec![], |groups| groups.parts(self.timer))
+    }
+
     pub fn median(&self) -> Median {
         Median::of(&self.values)
     }
 
     /// The median bandwidth of the windows in MiB/s; `None` where single accesses alone are timed.
     pub fn bandwidth(&self) -> Option<f64> {
-        let moves = matches!(self.judge, Judge::Bandwidth | Judge::Loaded);
+        let moves = matches!(self.judge, Judge::Bandwidth | Judge::Loaded | Judge::Operations);
         moves.then(|| Median::of(&self.bandwidths).value)
     }
 
@@ -131,22 +158,16 @@ impl Tally {
         (self.samples.count() > 0).then(|| Clock::get().ns(self.timer.into()))
     }
 
-    pub fn latencies(&self) -> Latencies {
-        let shares = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0];
-        let Some(found) = self.samples.quantiles(shares) else {
-            return Latencies::default();
-        };
-        let [p50, p90, p99, p999, p9999, p99999, max] = found.map(|cycles| Some(net_ns(cycles.into(), self.timer)));
-        Latencies {
-            latency_std_ns: Some(self.samples.std() / Clock::get().cycles_per_ns),
-            latency_p50_ns: p50,
-            latency_p90_ns: p90,
-            latency_p99_ns: p99,
-            latency_p999_ns: p999,
-            latency_p9999_ns: p9999,
-            latency_p99999_ns: p99999,
-            latency_max_ns: max,
-        }
+    /// Of single accesses; their mean is that of the repeats, in the median. `None` where none were timed.
+    pub fn latencies(&self) -> Option<Latencies> {
+        let found = latencies(&self.samples, self.timer)?;
+        Some(match self.judge {
+            Judge::Operations => found,
+            _ => Latencies {
+                mean: self.median().value,
+                ..found
+            },
+        })
     }
 
     pub fn stalls(&self) -> Stalls {
@@ -164,6 +185,24 @@ impl Tally {
             stall_interval: middle(gaps.len()).map(|at| gaps[at]),
         }
     }
+}
+
+/// Mean, deviation and percentiles in ns; of each, `timer` cycles are the clock's.
+pub fn latencies(samples: &Samples, timer: u32) -> Option<Latencies> {
+    let shares = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0];
+    let [p50, p90, p99, p999, p9999, p99999, max] =
+        samples.quantiles(shares)?.map(|cycles| net_ns(cycles.into(), timer));
+    Some(Latencies {
+        mean: net_ns(samples.mean(), timer),
+        std: samples.std() / Clock::get().cycles_per_ns,
+        p50,
+        p90,
+        p99,
+        p999,
+        p9999,
+        p99999,
+        max,
+    })
 }
 
 /// Add the accesses that took over ten times the median, and the accesses between them.
@@ -228,6 +267,6 @@ mod tests {
         );
         let ns = stalls.stall_ns.unwrap() * Clock::get().cycles_per_ns;
         assert!((ns - 2000.0).abs() < 1e-6);
-        assert!((tally.latencies().latency_p50_ns.unwrap() * Clock::get().cycles_per_ns - 100.0).abs() < 1e-6);
+        assert!((tally.latencies().unwrap().p50 * Clock::get().cycles_per_ns - 100.0).abs() < 1e-6);
     }
 }

@@ -31,8 +31,8 @@ pub use point::{
     PointError, Random, Ratio, Replacement, Stride, Tail, Wear, XpBuffer,
 };
 pub use rng::Rng;
-pub use row::{Row, Settings};
+pub use row::{Latencies, Row, Settings};
 pub use runner::{run_point, run_points};
 pub use samples::{Mark, Samples};
-pub use stream::{Stream, streams};
+pub use stream::{Places, Stream, WorkloadThread, streams, workload_threads};
 pub use workload::{Group, Mode, Place, Step, StepOp, Workload};

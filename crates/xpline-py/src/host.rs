@@ -60,12 +60,6 @@ impl Host {
     fn environment() -> String {
         Environment::read().to_json()
     }
-
-    /// Why cache misses cannot be counted; `None` where they can.
-    #[staticmethod]
-    fn counters_absence() -> Option<String> {
-        xpline_host::counters_absence()
-    }
 }
 
 fn to_json(row: &xpline_host::Row) -> String {

@@ -14,7 +14,7 @@ from xpline.cli.common import Common, with_common
 from xpline.cli.estimates import note_estimates
 from xpline.cli.output import terminal
 from xpline.cli.progress import counting
-from xpline.errors import Interrupted, XplineError
+from xpline.errors import IncompleteError, Interrupted, XplineError
 
 File = Annotated[Path | None, typer.Option("--workload", help="A workload file of PerMA-Bench (YAML) to run.")]
 Only = Annotated[str | None, typer.Option(help="The one benchmark of the file to run.")]
@@ -80,6 +80,10 @@ def _measure(path: Path, only: str | None, common: Common) -> None:
     except Interrupted as stopped:
         common.hand_out(stopped.table, as_json)
         terminal.print(stopped)
+        raise
+    except IncompleteError as failed:
+        if failed.table.height:
+            common.hand_out(failed.table, as_json)
         raise
     common.hand_out(result, as_json)
     if ended := workload.ended_early(result, cases):

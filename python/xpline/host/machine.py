@@ -66,6 +66,7 @@ class Machine:
             "modules": "; ".join(modules),
             "NUMA": "; ".join(numa),
             "huge pages": found["transparent_huge_pages"],
+            "counters": found.get("no_counters") or "cache misses",
             "clock": clock,
             "hypervisor": found["hypervisor"] or "none seen",
             "kernel": found["kernel"],

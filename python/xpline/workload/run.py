@@ -10,15 +10,18 @@ import polars as pl
 from xpline import bench, table
 from xpline.bench.points import Point
 from xpline.bench.run import Platforms, check, loaded
-from xpline.errors import Interrupted, XplineError
+from xpline.errors import IncompleteError, Interrupted, XplineError
 from xpline.host.host import Host
 from xpline.platform import Platform
 from xpline.workload.case import Case
 
+#: What hosts measure, of all threads together.
+_COUNTED_ON_HOSTS = ("ci_low", "ci_high", "precision", "outliers", "cache_misses", "page_faults", "context_switches")
+
 #: What one part of two has no numbers of its own of: the machine counts both together.
 _SHARED = tuple(
     name
-    for name in table.MEASURES
+    for name in (*table.MEASURES, *_COUNTED_ON_HOSTS)
     if not name.startswith("latency") and name not in ("bandwidth_mib_s", "operations_s", "bytes", "time_ns", "source")
 )
 
@@ -66,6 +69,8 @@ def run(
                 bench.run(run.platform, [points[number] for number in numbers], jobs, keep)
     except Interrupted:
         raise Interrupted(rows()) from None
+    except IncompleteError as error:
+        raise IncompleteError(str(error), rows()) from error
     return rows()
 
 
@@ -84,6 +89,11 @@ class _Run:
     def check(self, case: Case, point: Point) -> None:
         """Raise if the case cannot run here."""
         try:
+            if self.far and isinstance(self.platform, Host):
+                raise XplineError(
+                    "numa_pattern = far: a host does not know which node is meant; take numa_pattern: near and choose "
+                    "the CPUs of another node with --cpu-node"
+                )
             check(self.platform, [point])
         except XplineError as error:
             values = f"{case.values} " if case.matrix else ""
@@ -92,7 +102,7 @@ class _Run:
 
 def _rows(case: Case, row: dict[str, Any]) -> Iterable[dict[str, Any]]:
     """The row of a case, and one of each of its parts if there are two."""
-    row = {key: value for key, value in row.items() if key in table.COLUMNS or key == "parts"}
+    row = {key: value for key, value in row.items() if key in table.COLUMNS | table.HOST or key == "parts"}
     parts = row.pop("parts")
     named = {"case": case.values or None}
     if not case.is_parallel:

@@ -6,20 +6,20 @@
 //! | register | holds |
 //! | --- | --- |
 //! | `rdi` `rsi` | the state, accesses left |
-//! | `r8` `r9` `r10` `r11` | base, state of the generator, offset of the next place, pointer |
-//! | `r12` | the address bits outside a mask |
+//! | `r8` `r9` `r10` `r11` | base, state of the generator, offset of the next place or its number in a list, pointer |
+//! | `r12` | the address bits outside a mask, or a list of places |
 //! | `r13` `r14` `r15` | counters of nested repeats |
 //! | `rbx` `rbp` | where the next sample goes; when the access began, or the offset of the next place of a second walk |
 //! | `xmm0` `xmm1` | what is loaded, what is stored |
 
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
-    AsmMemoryOperand, AsmRegister64, CodeAssembler, byte_ptr, dword_ptr, eax, ebp, qword_ptr, r8, r9, r10, r11, r12,
-    r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, xmm0, xmm1, xmmword_ptr, ymm0, ymm1, ymmword_ptr, zmm0, zmm1,
-    zmmword_ptr,
+    AsmMemoryOperand, AsmRegister64, CodeAssembler, byte_ptr, dword_ptr, eax, ebp, edx, qword_ptr, r8, r9, r10, r11,
+    r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, xmm0, xmm1, xmmword_ptr, ymm0, ymm1, ymmword_ptr, zmm0,
+    zmm1, zmmword_ptr,
 };
 
-use super::code::{BASE, NEXT, OTHER, RNG, SAMPLES};
+use super::code::{BASE, NEXT, OTHER, PLACES, RNG, SAMPLES};
 use super::{Fence, Flush, Isa, Kernel, LINE, Placed, Step, Touch, Turns, Walk};
 
 /// Lines that stand in the code one after the other, before it becomes a loop.
@@ -153,6 +153,7 @@ impl Emitter {
             Walk::Random { .. } => Ok(()),
             Walk::Masked { mask, .. } => self.asm.mov(r12, !mask),
             Walk::Chain => self.asm.lea(r11, r8 + r10),
+            Walk::Free => self.asm.mov(r12, qword_ptr(rdi + PLACES)),
             Walk::Ring { .. } | Walk::Placed(_) => Ok(()),
         }
     }
@@ -185,6 +186,7 @@ impl Emitter {
             }
             Walk::Chain => self.asm.mov(r11, qword_ptr(r11)),
             Walk::Placed(placed) => self.advance_placed(&placed),
+            Walk::Free => Ok(()),
         }
     }
 
@@ -273,6 +275,16 @@ impl Emitter {
                 self.asm.set_label(&mut again)?;
                 self.asm.dec(rcx)?;
                 self.asm.jne(again)
+            }
+            &Step::Goto(places) => {
+                self.asm.mov(edx, dword_ptr(r12 + r10 * 4))?;
+                self.asm.shl(rdx, LINE.trailing_zeros())?;
+                self.asm.lea(r11, r8 + rdx)?;
+                self.asm.xor(eax, eax)?;
+                self.asm.inc(r10)?;
+                self.asm.mov(rcx, places)?;
+                self.asm.cmp(r10, rcx)?;
+                self.asm.cmove(r10, rax)
             }
         }
     }

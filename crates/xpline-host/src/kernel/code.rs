@@ -19,6 +19,8 @@ pub struct State {
     pub other: u64,
     /// Where the next sample of a timed kernel goes, in cycles of the TSC.
     pub samples: *mut u32,
+    /// The lines that [`Step::Goto`](super::Step::Goto) goes to, counted from the base.
+    pub places: *const u32,
 }
 
 pub(super) const BASE: i32 = std::mem::offset_of!(State, base) as i32;
@@ -26,6 +28,7 @@ pub(super) const RNG: i32 = std::mem::offset_of!(State, rng) as i32;
 pub(super) const NEXT: i32 = std::mem::offset_of!(State, next) as i32;
 pub(super) const OTHER: i32 = std::mem::offset_of!(State, other) as i32;
 pub(super) const SAMPLES: i32 = std::mem::offset_of!(State, samples) as i32;
+pub(super) const PLACES: i32 = std::mem::offset_of!(State, places) as i32;
 
 /// A kernel in memory that may be executed, and no longer written.
 #[derive(Debug)]
@@ -80,7 +83,7 @@ impl Code {
     /// # Safety
     ///
     /// Every address that the kernel's walk and steps reach from `state.base` must be mapped, and, where it stores, be the thread's
-    /// to write; `state.samples` must have room for as many samples if the kernel is timed; a chain must be closed. The CPU must have the
+    /// to write; `state.samples` must have room for as many samples if the kernel is timed; a chain must be closed; `state.places` must hold as many places as steps go to. The CPU must have the
     /// instructions.
     pub unsafe fn run(&self, state: &mut State, accesses: u64) {
         // SAFETY: the code was assembled as a function of this type, and keeps to its calling convention.

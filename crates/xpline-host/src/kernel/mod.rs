@@ -63,6 +63,8 @@ pub enum Walk {
     Chain,
     /// A random place of `size` bytes on some of the DIMMs of an interleaved range.
     Placed(Placed),
+    /// Wherever steps go.
+    Free,
 }
 
 /// Places on DIMMs: chunks of `chunk` bytes go to `dimms` DIMMs in turn.
@@ -95,6 +97,9 @@ pub enum Step {
     Repeat(u64, Vec<Step>),
     /// Count down from here to zero, about a cycle each.
     Spin(u64),
+    /// Go to the next place of a list of so many, and from the last to the first. The list is in memory of its own:
+    /// [`State::places`].
+    Goto(u64),
 }
 
 /// What is done to a line.
@@ -147,6 +152,18 @@ impl Kernel {
         let own: [&[Step]; 3] = [&self.before, &self.body, &self.after];
         own.into_iter()
             .chain(self.turns.as_ref().map(|turns| turns.body.as_slice()))
+    }
+
+    /// How many places its steps go to by a list; `None` if they do not.
+    pub fn places(&self) -> Option<u64> {
+        fn of(steps: &[Step]) -> Option<u64> {
+            steps.iter().find_map(|step| match step {
+                &Step::Goto(places) => Some(places),
+                Step::Repeat(_, steps) => of(steps),
+                _ => None,
+            })
+        }
+        self.steps().find_map(of)
     }
 
     /// A kernel that times each access.

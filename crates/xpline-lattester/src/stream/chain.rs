@@ -13,13 +13,7 @@ use crate::workload::{Group, Mode, Place, Step, StepOp};
 pub struct Chain {
     steps: Vec<Step>,
     mode: Mode,
-    /// The partition of each memory that the thread works in.
-    persistent: Partition,
-    volatile: Partition,
-    volatile_share: f64,
-    turns: Turns,
-    zipf: Option<f64>,
-    rng: Rng,
+    places: Places,
     making: Op,
     /// The step that is being done, its place, and how far it got.
     step: usize,
@@ -33,18 +27,34 @@ pub struct Chain {
     samples: Vec<Time>,
 }
 
+/// Where the steps of a thread go, one after the other.
+#[derive(Clone, Debug)]
+pub struct Places {
+    steps: Vec<Step>,
+    mode: Mode,
+    /// The partition of each memory that the thread works in.
+    persistent: Partition,
+    volatile: Partition,
+    volatile_share: f64,
+    turns: Turns,
+    zipf: Option<f64>,
+    rng: Rng,
+    /// The place of the step before.
+    at: Spot,
+}
+
 /// Bytes from `base` on.
 #[derive(Clone, Copy, Debug)]
-struct Partition {
-    base: u64,
-    bytes: u64,
+pub struct Partition {
+    pub base: u64,
+    pub bytes: u64,
 }
 
 /// A place in a partition.
 #[derive(Clone, Copy, Debug)]
-struct Spot {
-    partition: Partition,
-    offset: u64,
+pub struct Spot {
+    pub partition: Partition,
+    pub offset: u64,
 }
 
 /// What comes next, with the bytes of the step that are done.
@@ -62,37 +72,19 @@ enum Phase {
 impl Chain {
     /// Thread `thread` of a group whose ranges begin at `persistent` and `volatile`.
     pub fn new(group: &Group, thread: u32, [persistent, volatile]: [u64; 2], rng: Rng, core: &Core) -> Self {
-        let sharing = group.threads / group.parts();
-        let (number, turn) = (u64::from(thread / sharing), u64::from(thread % sharing));
-        let partition = |place, base| {
-            let bytes = group.partition(place);
-            Partition {
-                base: base + number * bytes,
-                bytes,
-            }
-        };
-        let sequential = group.mode == Mode::Sequential;
-        let persistent = partition(Place::Persistent, persistent);
-        let overhead = if sequential {
+        let overhead = if group.mode == Mode::Sequential {
             core.stride_overhead
         } else {
             core.random_overhead
         };
+        let places = Places::new(group, thread, [persistent, volatile], rng);
         Self {
             mode: group.mode,
-            volatile: partition(Place::Volatile, volatile),
-            volatile_share: group.volatile_share,
-            turns: Turns::new(group, sharing.into(), turn),
-            zipf: group.zipf,
-            rng,
             making: address_generation(overhead),
             steps: group.steps.clone(),
             step: 0,
-            at: Spot {
-                partition: persistent,
-                offset: 0,
-            },
-            persistent,
+            at: places.at,
+            places,
             phase: Phase::Begin,
             iterations: 0,
             bytes: 0,
@@ -150,7 +142,7 @@ impl Chain {
                 Phase::Place => {
                     let waits = self.mode == Mode::Chain && self.steps[self.step].op == StepOp::Load;
                     self.phase = if waits { Phase::Await } else { Phase::Access(0) };
-                    self.at = self.place();
+                    self.at = self.places.of(self.step);
                     return self.making;
                 }
                 Phase::Await => {
@@ -217,11 +209,47 @@ impl Chain {
             Phase::Fence
         }
     }
+}
 
-    /// Where the present step goes.
+impl Places {
+    /// Those of thread `thread` of a group whose ranges begin at `persistent` and `volatile`.
+    pub fn new(group: &Group, thread: u32, [persistent, volatile]: [u64; 2], rng: Rng) -> Self {
+        let sharing = group.threads / group.parts();
+        let (number, turn) = (u64::from(thread / sharing), u64::from(thread % sharing));
+        let partition = |place, base| {
+            let bytes = group.partition(place);
+            Partition {
+                base: base + number * bytes,
+                bytes,
+            }
+        };
+        let persistent = partition(Place::Persistent, persistent);
+        Self {
+            steps: group.steps.clone(),
+            mode: group.mode,
+            persistent,
+            volatile: partition(Place::Volatile, volatile),
+            volatile_share: group.volatile_share,
+            turns: Turns::new(group, sharing.into(), turn),
+            zipf: group.zipf,
+            rng,
+            at: Spot {
+                partition: persistent,
+                offset: 0,
+            },
+        }
+    }
+
+    /// Where step number `step` of an iteration goes; steps must be asked for in their order.
     #[inline]
-    fn place(&mut self) -> Spot {
-        let step = &self.steps[self.step];
+    pub fn of(&mut self, step: usize) -> Spot {
+        self.at = self.draw(step);
+        self.at
+    }
+
+    #[inline]
+    fn draw(&mut self, step: usize) -> Spot {
+        let step = &self.steps[step];
         let (size, is_load, offset) = (step.size, step.op == StepOp::Load, step.offset);
         if self.mode == Mode::Chain && !is_load {
             return self.at.moved(offset);

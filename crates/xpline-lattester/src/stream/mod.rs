@@ -16,7 +16,7 @@ use xpline_model::{Op, OpKind, Platform, Program, Time};
 use crate::point::{self, Align, Binding, Experiment, Loaded, Pattern, Point};
 use crate::rng::Rng;
 use crate::samples::Samples;
-use crate::workload::Workload;
+use crate::workload::{Group, Workload};
 use access::Accesses;
 use flush::Flushing;
 use mixing::{Mixing, Traffic};
@@ -24,7 +24,7 @@ use placed::{Placed, SHARED};
 use rounds::Rounds;
 use timed::Timed;
 
-pub use chain::Chain;
+pub use chain::{Chain, Places};
 pub use placed::placement;
 pub use replacement::{Found, Probes};
 pub use walk::Masked;
@@ -181,17 +181,54 @@ fn loaded(platform: &Platform, run: &Loaded, thread: u32, base: u64, rng: Rng) -
 
 /// The streams of a workload, group by group.
 fn chains(platform: &Platform, workload: &Workload, seed: u64) -> Vec<Stream> {
-    let bases = chain::bases(&workload.groups, platform.volatile.platform.is_some());
+    let has_volatile = platform.volatile.platform.is_some();
+    let stream = |thread: WorkloadThread| {
+        let WorkloadThread {
+            group,
+            number,
+            bases,
+            rng,
+        } = thread;
+        Stream::Chain(Chain::new(group, number, bases, rng, &platform.core))
+    };
+    workload_threads(workload, has_volatile, seed).map(stream).collect()
+}
+
+/// A thread of a workload: its group, its number there, where the ranges of the group begin, and its random numbers.
+pub struct WorkloadThread<'a> {
+    pub group: &'a Group,
+    pub number: u32,
+    pub bases: [u64; 2],
+    pub rng: Rng,
+}
+
+impl WorkloadThread<'_> {
+    /// Where its steps go.
+    pub fn places(&self) -> Places {
+        Places::new(self.group, self.number, self.bases, self.rng.clone())
+    }
+}
+
+/// The threads of a workload, group by group.
+pub fn workload_threads(
+    workload: &Workload,
+    has_volatile: bool,
+    seed: u64,
+) -> impl Iterator<Item = WorkloadThread<'_>> {
+    let bases = chain::bases(&workload.groups, has_volatile);
     let threads = workload
         .groups
         .iter()
         .zip(bases)
-        .flat_map(|(group, base)| (0..group.threads).map(move |thread| (group, thread, base)));
-    let stream = |(number, (group, thread, base))| {
-        let rng = Rng::new(seed, number);
-        Stream::Chain(Chain::new(group, thread, base, rng, &platform.core))
-    };
-    (0..).zip(threads).map(stream).collect()
+        .flat_map(|(group, bases)| (0..group.threads).map(move |number| (group, number, bases)));
+    (0..)
+        .zip(threads)
+        .map(move |(thread, (group, number, bases))| WorkloadThread {
+            group,
+            number,
+            bases,
+            rng: Rng::new(seed, thread),
+        })
 }
 
 /// The stream of a thread bound to DIMMs, or free to touch the whole of its buffer.
