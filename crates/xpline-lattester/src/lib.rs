@@ -13,6 +13,8 @@
 //! assert!(row.ewr.unwrap() < 0.3, "64 B of each 256 B line that the media write were asked for");
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod check;
 mod parts;
 mod point;

@@ -1,5 +1,7 @@
 //! Programs on the modelled memory: their op streams drive the machine, and costs go to source lines.
 
+#![forbid(unsafe_code)]
+
 mod access;
 pub mod change;
 mod combine;

@@ -15,6 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use thiserror::Error;
 use xpline_model::Platform;
@@ -248,8 +249,8 @@ fn attend(
         if control.kill.load(Ordering::Relaxed) {
             _ = child.kill();
         } else if control.interrupt.swap(false, Ordering::Relaxed) && status.is_none() {
-            // SAFETY: the child has not been waited for, so its number is its own.
-            unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+            // It has not been waited for, so its number is its own; if it has ended meanwhile, nobody is to be stopped.
+            _ = kill_process(Pid::from_child(&child), Signal::INT);
         }
         // The program's end is looked for first: whoever connected before it is then still accepted.
         if status.is_none() {

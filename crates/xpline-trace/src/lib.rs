@@ -17,6 +17,8 @@
 //! # Ok::<(), xpline_trace::TraceError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod ahead;
 mod convert;
 mod error;

@@ -10,6 +10,8 @@
 //! - **Order**: frames of a thread are in program order. Before a thread makes a call that may wait, it hands over what it has.
 //! - **Back-pressure**: a listener that does not read makes the program wait; nothing is dropped.
 
+#![forbid(unsafe_code)]
+
 mod decode;
 mod encode;
 mod frame;
