@@ -61,7 +61,7 @@ def test_compare_from_the_command_line(xpline, tmp_path):
     table.write(rows("b", {64: 200.0, 256: 100.0}), tmp_path / "b.csv")
     code, out, _ = xpline("compare", "a.parquet", "b.csv", "--out", "page")
     assert code == 0 and "a / " not in out and "b / a" in out
-    assert "random: b is ahead up to size 128, a from there on" in out
+    assert "random: b is ahead up to size 128 B, a from there on" in out
     page = (tmp_path / "page" / "index.html").read_text()
     assert "Where they cross" in page and "chart-random-size" in page
     assert pl.read_parquet(tmp_path / "page" / "results.parquet").height == 4

@@ -123,4 +123,4 @@ def _print(found: Comparison) -> None:
         console.print(table, "")
     for one in found.crossings():
         where = f"{one.experiment}{', ' if one.where else ''}{one.where}"
-        console.print(f"{where}: {one.before} is ahead up to {one.axis} {one.at:.3g}, {one.after} from there on")
+        console.print(f"{where}: {one.before} is ahead up to {one.axis} {one.place}, {one.after} from there on")

@@ -10,7 +10,10 @@ from itertools import pairwise
 import polars as pl
 
 from xpline import table
+from xpline.bench.points import READERS
 from xpline.errors import XplineError
+from xpline.host.machine import size
+from xpline.values import sizes
 
 #: What a memory is judged by, the first of them that a row has, with its unit and whether more is better.
 METRICS = {
@@ -38,6 +41,17 @@ class Crossing:
     at: float
     before: str
     after: str
+
+    @property
+    def place(self) -> str:
+        """``at`` for people.
+
+        >>> Crossing("chase", "", "region", 6377030.0, "host", "dram").place
+        '6.1 MiB'
+        >>> Crossing("stride", "", "threads", 3.14159, "host", "dram").place
+        '3.14'
+        """
+        return size(round(self.at)) if READERS.get(self.axis) is sizes else f"{self.at:.3g}"
 
 
 @dataclass(frozen=True)
