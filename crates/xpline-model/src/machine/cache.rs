@@ -144,6 +144,11 @@ impl Cache {
         Some(dirty)
     }
 
+    pub fn clear(&mut self) {
+        self.entries.fill(EMPTY);
+        self.occupied = 0;
+    }
+
     /// Mark the line clean; `Some(was_dirty)` if it is here.
     #[inline]
     pub fn clean(&mut self, line: u64) -> Option<bool> {

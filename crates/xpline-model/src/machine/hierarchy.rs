@@ -162,6 +162,30 @@ impl Hierarchy {
         }
     }
 
+    /// Put a line into the L3 as if it had passed through the private caches; its next uses by the same core are one use.
+    #[inline]
+    pub fn pass_to_l3(&mut self, core: usize, line: u64, write: bool) {
+        let private = &mut self.private[core];
+        if private.l1d.touch(line, write) {
+            return;
+        }
+        private.l1d.insert(line, write);
+        let l3 = &mut self.l3s[private.l3];
+        let dirty = l3.remove(line).unwrap_or(false);
+        l3.insert(line, dirty || write);
+    }
+
+    /// Drop a line that [`Hierarchy::pass_to_l3`] may have put in.
+    pub fn forget(&mut self, core: usize, line: u64) {
+        self.private[core].l1d.remove(line);
+        self.drop_line(core, line);
+    }
+
+    /// Forget what the L1ds hold.
+    pub fn empty_l1ds(&mut self) {
+        self.private.iter_mut().for_each(|private| private.l1d.clear());
+    }
+
     /// Write the line back and keep it (clwb): true if it was dirty anywhere in reach of this core.
     #[inline]
     pub fn write_back(&mut self, core: usize, line: u64) -> bool {
@@ -198,5 +222,26 @@ impl Hierarchy {
             .map(|p| p.l1d.dirty_lines() + p.l2.dirty_lines())
             .sum();
         private + self.l3s.iter().map(Cache::dirty_lines).sum::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_passed_to_the_l3_is_found_there_once_and_dirty_if_it_was_ever_written() {
+        let mut caches = Hierarchy::new(&Platform::builtin("optane").unwrap());
+        for (line, write) in [(1, true), (2, false), (1, false), (3, true)] {
+            caches.pass_to_l3(0, line, write);
+        }
+        caches.forget(0, 3);
+        caches.pass_to_l3(0, 3, false);
+        caches.empty_l1ds();
+        assert_eq!(caches.dirty_lines(), 1);
+        let mut out = WriteBacks::default();
+        let found = [1, 2, 3, 4].map(|line| caches.access(0, line, false, &mut out));
+        assert_eq!(found, [Found::L3, Found::L3, Found::L3, Found::Memory]);
+        assert!(caches.write_back(0, 1) && !caches.write_back(0, 2));
     }
 }
