@@ -289,14 +289,14 @@ struct Contention {
 /// Writes in a row that find their line in the buffer, after which it counts as settled.
 const SETTLED: u32 = 1024;
 
-/// Requests over which the number in flight is averaged.
-const AVERAGED: u32 = 1024;
+/// Requests over which the chance is averaged.
+const AVERAGED: u64 = 1024;
 
 struct Law {
     /// Chance (in 2^-32) that a later piece finds its line displaced, by number of requests in flight.
     chance: Vec<u32>,
-    /// Requests in flight, averaged over the last [`AVERAGED`] requests, times that number: a passing crowd displaces nothing.
-    average: u32,
+    /// The chance averaged over the last [`AVERAGED`] requests, times that number: a passing crowd displaces little.
+    average: u64,
 }
 
 impl Law {
@@ -312,8 +312,9 @@ impl Law {
 
     #[inline]
     fn chance(&mut self, in_flight: u32) -> u32 {
-        self.average = self.average + in_flight - self.average / AVERAGED;
-        self.chance[((self.average / AVERAGED) as usize).min(self.chance.len() - 1)]
+        let chance = self.chance[(in_flight as usize).min(self.chance.len() - 1)];
+        self.average = self.average + u64::from(chance) - self.average / AVERAGED;
+        (self.average / AVERAGED) as u32
     }
 }
 

@@ -44,15 +44,37 @@ impl Channel {
         done
     }
 
-    /// A write that arrives `at`; returns when the write pending queue takes it, since when it is persistent (ADR), and when the DIMM
-    /// takes it from there.
+    /// The earliest time at which the write pending queue has room, whoever asks.
     #[inline]
-    pub fn write<F: Follow>(&mut self, source: Source, address: u64, at: Time, follow: &mut F) -> (Time, Time) {
-        let accepted = self.wpq.room_at(source).max(at);
+    pub fn room_at(&self) -> Time {
+        self.wpq.room_at(Source::Caches)
+    }
+
+    /// A write that arrives at the controller `at` and `entered` it later; returns when the write pending queue takes it, since when it
+    /// is persistent (ADR), and when the DIMM takes it from there.
+    #[inline]
+    pub fn write<F: Follow>(
+        &mut self,
+        source: Source,
+        address: u64,
+        at: Time,
+        entered: Time,
+        follow: &mut F,
+    ) -> (Time, Time) {
+        let accepted = self.wpq.room_at(source).max(entered);
         // A core waits at the controller, caches keep the line until there is room.
-        let arrived = if source == Source::Caches { accepted } else { at };
-        let taken = self.enqueue(source, address, arrived, follow);
-        (accepted, taken)
+        let (at, entered) = if source == Source::Caches {
+            (accepted, accepted)
+        } else {
+            (at, entered)
+        };
+        let queued = self.in_flight(at);
+        let first = entered.max(self.wpq.last_departure());
+        follow.passes(Part::Order, at, first);
+        let departure = self.dimm.write(address, first, queued, follow);
+        self.wpq.push(source, departure);
+        self.wpq_occupancy_ps += departure - at;
+        (accepted, departure)
     }
 
     /// Reads and writes under way on this channel, the one that arrives `at` included.
@@ -62,17 +84,6 @@ impl Channel {
             self.reads.pop_front();
         }
         self.reads.len() as u32 + self.wpq.under_way(at) + 1
-    }
-
-    #[inline]
-    fn enqueue<F: Follow>(&mut self, source: Source, address: u64, at: Time, follow: &mut F) -> Time {
-        let queued = self.in_flight(at);
-        let first = at.max(self.wpq.last_departure());
-        follow.passes(Part::Order, at, first);
-        let departure = self.dimm.write(address, first, queued, follow);
-        self.wpq.push(source, departure);
-        self.wpq_occupancy_ps += departure - at;
-        departure
     }
 
     #[inline]

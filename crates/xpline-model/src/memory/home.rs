@@ -1,6 +1,7 @@
 //! The memory of one socket: interleaving, then one channel with its queues and its DIMM each.
 
 use super::channel::Channel;
+use super::ingress::Ingress;
 use super::interleave::Interleave;
 use super::wpq::Source;
 use crate::counters::DimmCounters;
@@ -15,16 +16,24 @@ pub struct Home {
     first: u16,
     interleave: Interleave,
     channels: Vec<Channel>,
+    /// One a memory controller, which has so many channels in a row.
+    ingresses: Vec<Ingress>,
+    channels_of_controller: usize,
 }
 
 impl Home {
     /// The memory of the socket that is `number`th of those in use.
     pub fn new(platform: &Platform, number: u32) -> Self {
+        let (dimms, imc) = (platform.interleave.dimms, &platform.imc);
         Self {
             kind: platform.memory.name(),
             first: (number * platform.interleave.dimms) as u16,
             interleave: Interleave::new(&platform.interleave, !matches!(platform.memory, Kind::Dram(_))),
-            channels: (0..platform.interleave.dimms).map(|_| Channel::new(platform)).collect(),
+            channels: (0..dimms).map(|_| Channel::new(platform)).collect(),
+            ingresses: (0..dimms.div_ceil(imc.channels))
+                .map(|_| Ingress::new(imc.ingress))
+                .collect(),
+            channels_of_controller: imc.channels as usize,
         }
     }
 
@@ -41,7 +50,15 @@ impl Home {
     #[inline]
     pub fn write<F: Follow>(&mut self, source: Source, address: u64, at: Time, follow: &mut F) -> Time {
         let (dimm, local) = self.interleave.locate(address);
-        let (accepted, taken) = self.channels[dimm].write(source, local, at, follow);
+        let channel = &mut self.channels[dimm];
+        let (accepted, taken) = if matches!(source, Source::Core(_)) {
+            let ingress = &mut self.ingresses[dimm / self.channels_of_controller];
+            let entered = ingress.enter(at);
+            ingress.leave(channel.room_at().max(entered));
+            channel.write(source, local, at, entered, follow)
+        } else {
+            channel.write(source, local, at, at, follow)
+        };
         follow.passes(Part::Room, at, accepted);
         follow.passes(Part::Dimm(self.kind, self.first + dimm as u16), at, taken);
         accepted

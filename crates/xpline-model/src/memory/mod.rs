@@ -3,6 +3,7 @@
 mod channel;
 mod directory;
 mod home;
+mod ingress;
 mod interleave;
 mod link;
 mod system;
