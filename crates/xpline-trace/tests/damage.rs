@@ -201,7 +201,9 @@ proptest! {
             let at = at.index(text.len());
             text[at] = value;
             if let Err(error) = read(&text) {
-                prop_assert!(error.place.unwrap().line.is_some(), "{error}");
+                // The first byte of xpline's own format, or of zstd's, makes that of the text, which has no lines.
+                let no_text = matches!(text[0], 0x89 | 0x28);
+                prop_assert!(error.place.unwrap().line.is_some() || no_text, "{error}");
             }
         }
     }
