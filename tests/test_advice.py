@@ -157,11 +157,11 @@ def batches(size: int) -> Iterator[Op]:
 def hot(stagger: int) -> Iterator[Op]:
     def walk(thread: int) -> Iterator[Op]:
         for page in range(1024):
-            place = (1024 * thread + page) * 4 * KIB + page * stagger % 16 * 256
+            place = (1025 * thread + page) * 4 * KIB + page * stagger % 16 * 256
             yield from store(place, 256, thread, "ntstore")
         yield from fence(thread)
 
-    return turns(*(walk(thread) for thread in range(8)))
+    return turns(*(walk(thread) for thread in range(4)))
 
 
 def pages(step: int) -> Iterator[Op]:
