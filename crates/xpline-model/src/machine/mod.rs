@@ -137,8 +137,8 @@ impl Machine {
         });
     }
 
-    /// The same for the L3 alone, in less than half the time: what passes through an L2 reaches the L3 in the same order, only later.
-    /// The private caches are empty afterwards.
+    /// The same for the L3 alone, which takes less time: what passes through an L2 reaches the L3 in the same order, only later.
+    /// For caches that hold nothing yet; the private ones still hold nothing afterwards.
     pub fn warm_l3<P: Program>(&mut self, programs: &mut [P], ops: u64) {
         self.warm(programs, ops, Hierarchy::pass_to_l3);
         self.caches.empty_l1ds();
