@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use xpline_lattester::{Latencies, Part, Settings};
+use xpline_latency::Latencies;
+use xpline_lattester::{Part, Settings};
 
 use crate::counters::Counted;
 use crate::team::Disturbance;

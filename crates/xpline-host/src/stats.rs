@@ -118,26 +118,29 @@ impl Samples {
             .sqrt()
     }
 
-    /// The smallest samples that cover these shares of all, in the order of the shares, which must not fall. `None` without samples.
-    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Option<[u32; N]> {
+    /// The smallest sample that covers a share of all. `None` without samples.
+    pub fn quantiles(&self) -> Option<impl Fn(f64) -> u32> {
         if self.count == 0 {
             return None;
         }
         let mut long = self.long.clone();
         long.sort_unstable();
         let below = self.count - long.len() as u64;
-        let (mut at, mut covered) = (0, self.short[0]);
-        Some(shares.map(|share| {
+        Some(move |share: f64| {
             let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count);
             if rank > below {
                 return long[(rank - below - 1) as usize];
             }
-            while covered < rank {
-                at += 1;
-                covered += self.short[at];
-            }
-            at as u32
-        }))
+            let mut covered = 0;
+            let covers = |&count: &u64| {
+                covered += count;
+                covered >= rank
+            };
+            self.short
+                .iter()
+                .position(covers)
+                .expect("ranks up to `below` are short") as u32
+        })
     }
 }
 
@@ -176,7 +179,7 @@ mod tests {
             values.iter().for_each(|&value| samples.add(value));
             values.sort_unstable();
             let rank = |share: f64| values[((share * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1];
-            prop_assert_eq!(samples.quantiles([0.5, 0.9, 1.0]), Some([0.5, 0.9, 1.0].map(rank)));
+            prop_assert_eq!([0.5, 0.9, 1.0].map(samples.quantiles().unwrap()), [0.5, 0.9, 1.0].map(rank));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the windows of a point add up to.
 
-use xpline_lattester::{Latencies, Part};
+use xpline_latency::Latencies;
+use xpline_lattester::Part;
 
 use crate::clock::Clock;
 use crate::native::net_ns;
@@ -189,20 +190,14 @@ impl Tally {
 
 /// Mean, deviation and percentiles in ns; of each, `timer` cycles are the clock's.
 pub fn latencies(samples: &Samples, timer: u32) -> Option<Latencies> {
-    let shares = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0];
-    let [p50, p90, p99, p999, p9999, p99999, max] =
-        samples.quantiles(shares)?.map(|cycles| net_ns(cycles.into(), timer));
-    Some(Latencies {
-        mean: net_ns(samples.mean(), timer),
-        std: samples.std() / Clock::get().cycles_per_ns,
-        p50,
-        p90,
-        p99,
-        p999,
-        p9999,
-        p99999,
-        max,
-    })
+    let quantile = samples.quantiles()?;
+    let percentile = |share| net_ns(quantile(share).into(), timer);
+    Some(Latencies::by_percentile(
+        net_ns(samples.mean(), timer),
+        samples.std() / Clock::get().cycles_per_ns,
+        percentile,
+        percentile(1.0),
+    ))
 }
 
 /// Add the accesses that took over ten times the median, and the accesses between them.

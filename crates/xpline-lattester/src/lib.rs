@@ -10,7 +10,7 @@
 //! let point = Point::parse(r#"{"experiment": "random", "op": "ntstore", "size": 64, "threads": 1}"#).unwrap();
 //! point.check(&platform).unwrap();
 //! let row = run_point(&platform, &point, &Default::default()).unwrap();
-//! assert!(row.ewr.unwrap() < 0.3, "64 B of each 256 B line that the media write were asked for");
+//! assert!(row.traffic.ewr.unwrap() < 0.3, "64 B of each 256 B line that the media write were asked for");
 //! ```
 
 #![forbid(unsafe_code)]
@@ -33,7 +33,7 @@ pub use point::{
     PointError, Random, Ratio, Replacement, Stride, Tail, Wear, XpBuffer,
 };
 pub use rng::Rng;
-pub use row::{Latencies, Row, Settings};
+pub use row::{Row, Settings};
 pub use runner::{run_point, run_points};
 pub use samples::{Mark, Samples};
 pub use stream::{Places, Stream, WorkloadThread, streams, workload_threads};

@@ -1,10 +1,10 @@
 //! What each group of a workload has done.
 
 use serde::Serialize;
+use xpline_latency::Latencies;
 use xpline_model::{NANOSECOND, Time};
 
-use crate::row::{Latencies, MIB};
-use crate::stats;
+use crate::row::MIB;
 use crate::stream::{Chain, Stream};
 use crate::workload::Workload;
 
@@ -61,10 +61,10 @@ impl Marks {
                 bytes,
                 bandwidth_mib_s: bytes as f64 / MIB / seconds,
                 operations_s: iterations as f64 / seconds,
-                latencies: stats::latencies(&samples),
+                latencies: Latencies::of(&samples),
             }
         };
-        (workload.groups.iter().map(part).collect(), stats::latencies(&all))
+        (workload.groups.iter().map(part).collect(), Latencies::of(&all))
     }
 }
 

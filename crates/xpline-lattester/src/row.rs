@@ -1,7 +1,8 @@
 //! Rows: what came out of a point, as a table holds it.
 
 use serde::Serialize;
-use xpline_model::{CoreCounters, Counters, DimmCounters, Event, NANOSECOND, Platform};
+use xpline_latency::Latencies;
+use xpline_model::{CoreCounters, Counters, Event, NANOSECOND, Platform, Traffic, hit_ratio};
 
 use crate::parts::Part;
 use crate::point::{Binding, Buffer, Experiment, Op, Order, Pattern, Point, Ratio};
@@ -22,15 +23,8 @@ pub struct Row {
     pub bytes: u64,
     /// Simulated time that was measured.
     pub time_ns: f64,
-    pub latency_mean_ns: Option<f64>,
-    pub latency_std_ns: Option<f64>,
-    pub latency_p50_ns: Option<f64>,
-    pub latency_p90_ns: Option<f64>,
-    pub latency_p99_ns: Option<f64>,
-    pub latency_p999_ns: Option<f64>,
-    pub latency_p9999_ns: Option<f64>,
-    pub latency_p99999_ns: Option<f64>,
-    pub latency_max_ns: Option<f64>,
+    #[serde(flatten, serialize_with = "xpline_latency::columns")]
+    pub latencies: Option<Latencies>,
     /// Share of the accesses that took over ten times the median.
     pub stall_share: Option<f64>,
     /// The median of their latencies.
@@ -39,14 +33,8 @@ pub struct Row {
     pub stall_interval: Option<u64>,
     /// Share of the lines read again that had left the buffer under test.
     pub miss_ratio: Option<f64>,
-    /// Bytes that the memory controllers wrote over bytes that the media wrote.
-    pub ewr: Option<f64>,
-    /// Bytes that the memory controllers read over bytes that the media read.
-    pub err: Option<f64>,
-    pub media_read_bytes: u64,
-    pub media_written_bytes: u64,
-    pub imc_read_bytes: u64,
-    pub imc_written_bytes: u64,
+    #[serde(flatten)]
+    pub traffic: Traffic,
     /// Share of the requests that found their line in the XPBuffer (Optane) or their row open (DRAM).
     pub buffer_hit_ratio: Option<f64>,
     pub l3_hit_ratio: Option<f64>,
@@ -93,29 +81,6 @@ pub struct Settings {
     pub max_requests: Option<u64>,
 }
 
-/// Latencies in ns.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Latencies {
-    #[serde(rename = "latency_mean_ns")]
-    pub mean: f64,
-    #[serde(rename = "latency_std_ns")]
-    pub std: f64,
-    #[serde(rename = "latency_p50_ns")]
-    pub p50: f64,
-    #[serde(rename = "latency_p90_ns")]
-    pub p90: f64,
-    #[serde(rename = "latency_p99_ns")]
-    pub p99: f64,
-    #[serde(rename = "latency_p999_ns")]
-    pub p999: f64,
-    #[serde(rename = "latency_p9999_ns")]
-    pub p9999: f64,
-    #[serde(rename = "latency_p99999_ns")]
-    pub p99999: f64,
-    #[serde(rename = "latency_max_ns")]
-    pub max: f64,
-}
-
 /// Accesses that took much longer than most.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stalls {
@@ -145,18 +110,7 @@ impl Row {
             miss_ratio,
             parts,
         } = timings;
-        let latency = |of: fn(&Latencies) -> f64| latencies.as_ref().map(of);
-        let DimmCounters {
-            reads,
-            writes,
-            buffer_hits,
-            buffer_misses,
-            media_reads,
-            media_writes,
-            near_hits,
-            near_misses,
-            ..
-        } = counted.dimm_total();
+        let dimms = counted.dimm_total();
         let core = &counted.core;
         let bytes = moved(&point.experiment, core);
         let time_ns = counted.time as f64 / NANOSECOND as f64;
@@ -167,28 +121,15 @@ impl Row {
             operations_s: (!parts.is_empty()).then(|| parts.iter().map(|part| part.operations_s).sum()),
             bytes,
             time_ns,
-            latency_mean_ns: latency(|latencies| latencies.mean),
-            latency_std_ns: latency(|latencies| latencies.std),
-            latency_p50_ns: latency(|latencies| latencies.p50),
-            latency_p90_ns: latency(|latencies| latencies.p90),
-            latency_p99_ns: latency(|latencies| latencies.p99),
-            latency_p999_ns: latency(|latencies| latencies.p999),
-            latency_p9999_ns: latency(|latencies| latencies.p9999),
-            latency_p99999_ns: latency(|latencies| latencies.p99999),
-            latency_max_ns: latency(|latencies| latencies.max),
+            latencies: latencies.clone(),
             stall_share: stalls.as_ref().map(|stalls| stalls.share),
             stall_ns: stalls.as_ref().and_then(|stalls| stalls.median),
             stall_interval: stalls.as_ref().and_then(|stalls| stalls.interval),
             miss_ratio: *miss_ratio,
-            ewr: counted.ewr().filter(|_| writes > 0),
-            err: counted.err().filter(|_| reads > 0),
-            media_read_bytes: media_reads * counted.media_line_bytes,
-            media_written_bytes: media_writes * counted.media_line_bytes,
-            imc_read_bytes: reads * 64,
-            imc_written_bytes: writes * 64,
-            buffer_hit_ratio: share(buffer_hits, buffer_misses),
-            l3_hit_ratio: share(counted.l3.hits, counted.l3.misses),
-            near_miss_ratio: share(near_misses, near_hits),
+            traffic: counted.traffic(),
+            buffer_hit_ratio: hit_ratio(dimms.buffer_hits, dimms.buffer_misses),
+            l3_hit_ratio: hit_ratio(counted.l3.hits, counted.l3.misses),
+            near_miss_ratio: hit_ratio(dimms.near_misses, dimms.near_hits),
             requests: core.loads + core.stores + core.nt_stores,
             settled,
             source: "model",
@@ -322,9 +263,4 @@ pub fn moved(experiment: &Experiment, core: &CoreCounters) -> u64 {
         Experiment::Mix(_) | Experiment::Loaded(_) => 64 * (core.loads + core.nt_stores + 2 * core.stores),
         _ => core.bytes_loaded + core.bytes_stored,
     }
-}
-
-/// The share of hits in all look-ups.
-fn share(hits: u64, misses: u64) -> Option<f64> {
-    (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64)
 }

@@ -1,9 +1,9 @@
 //! Latencies as they come: each kept, or, where there are too many, a histogram of them and those that stand out.
 
-use hdrhistogram::Histogram;
+use xpline_latency::{Histogram, Latencies};
 use xpline_model::{NANOSECOND, Time};
 
-use crate::row::{Latencies, Stalls};
+use crate::row::Stalls;
 use crate::stats::{self, STALL};
 
 /// Latencies of accesses, in ps.
@@ -76,8 +76,8 @@ impl Samples {
     /// Mean, deviation and percentiles; `None` of no latencies.
     pub fn latencies(&self) -> Option<Latencies> {
         match &self.kept {
-            Kept::Each(samples) => stats::latencies(samples),
-            Kept::Histogram(tail) => tail.latencies(),
+            Kept::Each(samples) => Latencies::of(samples),
+            Kept::Histogram(tail) => tail.histogram.latencies(),
         }
     }
 
@@ -93,19 +93,13 @@ impl Samples {
 /// The longest latency that the histogram tells apart from longer ones: 10 ms.
 const LONGEST: Time = 10_000_000 * NANOSECOND;
 
-/// Digits to which percentiles are exact.
-const DIGITS: u8 = 3;
-
 /// Latencies by which the usual one is known, for the list of what stands out from it.
 const FIRST: u64 = 1024;
 
 /// A histogram, and the latencies that may turn out to be stalls, with their numbers.
 #[derive(Clone, Debug)]
 struct Tail {
-    histogram: Histogram<u64>,
-    sum: Time,
-    squares: f64,
-    max: Time,
+    histogram: Histogram,
     slow: Vec<(u64, Time)>,
     /// Latencies above this may be stalls; 0 until the usual one is known.
     suspect: Time,
@@ -115,10 +109,7 @@ struct Tail {
 impl Tail {
     fn new() -> Self {
         Self {
-            histogram: Histogram::new_with_bounds(1, LONGEST, DIGITS).expect("bounds that a histogram takes"),
-            sum: 0,
-            squares: 0.0,
-            max: 0,
+            histogram: Histogram::up_to(LONGEST),
             slow: Vec::new(),
             suspect: 0,
             first: Vec::new(),
@@ -126,20 +117,16 @@ impl Tail {
     }
 
     fn clear(&mut self) {
-        *self = Self {
-            histogram: std::mem::replace(&mut self.histogram, Histogram::new(1).expect("one digit")),
-            ..Self::new()
-        };
-        self.histogram.reset();
+        self.histogram.clear();
+        self.slow.clear();
+        self.suspect = 0;
+        self.first.clear();
     }
 
     #[inline]
     fn push(&mut self, latency: Time) {
-        let number = self.histogram.len();
-        self.histogram.saturating_record(latency);
-        self.sum += latency;
-        self.squares += (latency as f64).powi(2);
-        self.max = self.max.max(latency);
+        let number = self.histogram.count();
+        self.histogram.record(latency);
         if number < FIRST {
             self.begin(number, latency);
         } else if latency > self.suspect {
@@ -159,34 +146,11 @@ impl Tail {
     }
 
     fn median(&self) -> Time {
-        self.histogram.value_at_quantile(0.5).min(self.max)
-    }
-
-    fn latencies(&self) -> Option<Latencies> {
-        let count = self.histogram.len();
-        if count == 0 {
-            return None;
-        }
-        let ns = |ps: f64| ps / NANOSECOND as f64;
-        let mean = self.sum as f64 / count as f64;
-        let variance = (self.squares / count as f64 - mean * mean).max(0.0);
-        // The histogram names the end of a value's bucket; no latency was longer than the longest.
-        let quantile = |share: f64| ns(self.histogram.value_at_quantile(share).min(self.max) as f64);
-        Some(Latencies {
-            mean: ns(mean),
-            std: ns(variance.sqrt()),
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p99: quantile(0.99),
-            p999: quantile(0.999),
-            p9999: quantile(0.999_9),
-            p99999: quantile(0.999_99),
-            max: ns(self.max as f64),
-        })
+        self.histogram.percentile(0.5)
     }
 
     fn stalls(&self) -> Option<Stalls> {
-        if self.histogram.len() <= FIRST {
+        if self.histogram.count() <= FIRST {
             return stats::stalls(&self.first);
         }
         let least = STALL * self.median();
@@ -196,14 +160,12 @@ impl Tail {
             .copied()
             .filter(|&(_, latency)| latency > least)
             .collect();
-        Some(stats::stalls_of(&stalled, self.histogram.len()))
+        Some(stats::stalls_of(&stalled, self.histogram.count()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn both(latencies: &[Time]) -> [Samples; 2] {
@@ -237,22 +199,6 @@ mod tests {
             assert_eq!(samples.mean_since(mark), Some(7000.0));
             assert_eq!(samples.latencies().unwrap().mean, 7.0);
             assert_eq!(samples.stalls().unwrap().share, 0.0);
-        }
-    }
-
-    proptest! {
-        /// Percentiles to a thousandth, mean and maximum exactly.
-        #[test]
-        fn a_histogram_agrees_with_every_latency(latencies in prop::collection::vec(1_000..1_000_000_000u64, 1..3000)) {
-            let [each, histogram] = both(&latencies);
-            let (exact, binned) = (each.latencies().unwrap(), histogram.latencies().unwrap());
-            prop_assert_eq!(exact.max, binned.max);
-            for (exact, binned) in [
-                (exact.mean, binned.mean), (exact.p50, binned.p50), (exact.p999, binned.p999),
-                (exact.p99999, binned.p99999),
-            ] {
-                prop_assert!((exact / binned - 1.0).abs() < 0.002, "{} and {}", exact, binned);
-            }
         }
     }
 }

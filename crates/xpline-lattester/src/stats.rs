@@ -1,8 +1,8 @@
-//! Means, how far they can be trusted, and percentiles.
+//! Means, how far they can be trusted, and stalls.
 
 use xpline_model::{NANOSECOND, Time};
 
-use crate::row::{Latencies, Stalls};
+use crate::row::Stalls;
 
 /// Windows that a mean is judged by.
 pub const WINDOWS: usize = 8;
@@ -27,30 +27,6 @@ pub fn is_stable(windows: &[Option<f64>; WINDOWS]) -> bool {
 
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// Mean, standard deviation and percentiles of latencies in ps; `None` without any.
-pub fn latencies(samples: &[Time]) -> Option<Latencies> {
-    let mut sorted: Vec<f64> = samples
-        .iter()
-        .map(|&sample| sample as f64 / NANOSECOND as f64)
-        .collect();
-    sorted.sort_by(f64::total_cmp);
-    let max = *sorted.last()?;
-    let mean = mean(&sorted);
-    let variance = sorted.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / sorted.len() as f64;
-    let quantile = |share: f64| sorted[((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1];
-    Some(Latencies {
-        mean,
-        std: variance.sqrt(),
-        p50: quantile(0.5),
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        p999: quantile(0.999),
-        p9999: quantile(0.999_9),
-        p99999: quantile(0.999_99),
-        max,
-    })
 }
 
 /// How much longer than the median a stalled access takes.
@@ -100,20 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_the_smallest_samples_that_cover_their_share() {
-        let samples: Vec<Time> = (1..=1000).rev().map(|ns| ns * NANOSECOND).collect();
-        let latencies = latencies(&samples).unwrap();
-        assert_eq!(
-            (latencies.p50, latencies.p90, latencies.p99, latencies.p999),
-            (500.0, 900.0, 990.0, 999.0)
-        );
-        assert_eq!((latencies.mean, latencies.max), (500.5, 1000.0));
-        assert!((latencies.std - 288.67).abs() < 0.01);
-    }
-
-    #[test]
-    fn no_samples_have_no_latencies() {
-        assert!(latencies(&[]).is_none());
+    fn no_samples_have_no_stalls() {
         assert!(stalls(&[]).is_none());
     }
 

@@ -35,7 +35,7 @@ fn kinds(ops: &[Op]) -> Vec<OpKind> {
 
 fn mean(platform: &Platform, region: u64, mask: u64) -> f64 {
     let json = format!(r#"{{"experiment": "chase", "region": {region}, "mask": {mask}}}"#);
-    run(platform, &json).latency_mean_ns.unwrap()
+    run(platform, &json).latencies.unwrap().mean
 }
 
 fn miss_ratio(platform: &Platform, buffer: &str, order: &str, lines: u64) -> f64 {
@@ -153,7 +153,7 @@ fn wear_levelling_stalls_every_so_many_writes() {
         row.stall_interval.unwrap().abs_diff(4 * 700) < 10,
         "four writes fill the line: {row:?}"
     );
-    assert!(row.latency_p99999_ns.unwrap() > 28_000.0 && row.latency_p99_ns.unwrap() < 1_000.0);
+    assert!(row.latencies.as_ref().unwrap().p99999 > 28_000.0 && row.latencies.as_ref().unwrap().p99 < 1_000.0);
 }
 
 /// Lines are counted apart: 16 of a page that take turns reach the limit together, and move it once.

@@ -81,9 +81,9 @@ fn a_pause_follows_each_line_and_the_first_thread_chases() {
 fn memory_sees_the_ratio_that_was_asked_for() {
     for (ratio, op, reads_over_writes) in [("2:1", "store", 2.0), ("1:1", "store", 1.0), ("3:2", "ntstore", 1.5)] {
         let row = run("dram", &mix(ratio, op, 4));
-        let seen = row.imc_read_bytes as f64 / row.imc_written_bytes as f64;
+        let seen = row.traffic.imc_read_bytes as f64 / row.traffic.imc_written_bytes as f64;
         assert!((seen / reads_over_writes - 1.0).abs() < 0.05, "{ratio} {op}: {seen}");
-        let moved = row.imc_read_bytes + row.imc_written_bytes;
+        let moved = row.traffic.imc_read_bytes + row.traffic.imc_written_bytes;
         assert!((row.bytes as f64 / moved as f64 - 1.0).abs() < 0.05, "{ratio} {op}");
     }
 }
@@ -115,13 +115,14 @@ fn latency_rises_with_the_load_and_bandwidth_with_it() {
         )
     };
     let (busy, calm, idle) = (loaded(0), loaded(1000), loaded(100_000));
-    assert!(busy.latency_mean_ns > calm.latency_mean_ns && calm.latency_mean_ns >= idle.latency_mean_ns);
+    let mean = |row: &Row| row.latencies.as_ref().unwrap().mean;
+    assert!(mean(&busy) > mean(&calm) && mean(&calm) >= mean(&idle));
     assert!(busy.bandwidth_mib_s > calm.bandwidth_mib_s && calm.bandwidth_mib_s > idle.bandwidth_mib_s);
     let alone = run(
         "dram",
         r#"{"experiment": "latency", "op": "load", "pattern": "random"}"#,
     );
-    assert!((idle.latency_mean_ns.unwrap() / alone.latency_mean_ns.unwrap() - 1.0).abs() < 0.03);
+    assert!((mean(&idle) / mean(&alone) - 1.0).abs() < 0.03);
 }
 
 /// However many ops have passed the caches before, it is the loads that are timed and not the time between them.
@@ -131,7 +132,7 @@ fn loads_are_timed_beside_stores_of_any_number_of_threads() {
         let json = format!(
             r#"{{"experiment": "loaded", "mix": "2:1", "op": "store", "pattern": "random", "delay": 100, "threads": {threads}, "max_requests": 100000}}"#
         );
-        assert!(run("dram", &json).latency_p50_ns.unwrap() > 80.0, "{threads} threads");
+        assert!(run("dram", &json).latencies.unwrap().p50 > 80.0, "{threads} threads");
     }
 }
 

@@ -17,7 +17,7 @@ fn latency(platform: &str, sets: &[&str], pattern: &str) -> f64 {
     let json = format!(
         r#"{{"experiment": "loaded", "mix": "1:0", "op": "load", "pattern": "{pattern}", "delay": 1000000, "threads": 1, "max_requests": 60000}}"#
     );
-    run(platform, sets, &json).latency_mean_ns.unwrap()
+    run(platform, sets, &json).latencies.unwrap().mean
 }
 
 #[test]
@@ -68,12 +68,12 @@ fn long_lines_are_fetched_and_given_back_whole() {
         let row = run("memory-mode", &["near.size=64KiB", &format!("near.line={line}")], json);
         let lines = row.bytes / 64;
         // Each page is written once over, so that each line of the cache goes back as often as it is taken.
-        let back = row.imc_written_bytes as f64 / 64.0 / lines as f64;
+        let back = row.traffic.imc_written_bytes as f64 / 64.0 / lines as f64;
         assert!(
             (back - 1.0).abs() < 0.2,
             "{line}: {back} lines went back for each written"
         );
-        let fetched = row.imc_read_bytes / 64;
+        let fetched = row.traffic.imc_read_bytes / 64;
         assert!(
             if whole == 1 {
                 fetched == 0

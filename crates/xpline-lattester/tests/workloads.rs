@@ -156,9 +156,9 @@ fn three_dependent_reads_take_three_random_latencies() {
         let platform = platform(name);
         let random = Point::parse(r#"{"experiment": "latency", "op": "load", "pattern": "random"}"#).unwrap();
         let alone = run_point(&platform, &random, &AtomicBool::new(false)).unwrap();
-        let alone = alone.latency_mean_ns.unwrap();
+        let alone = alone.latencies.as_ref().unwrap().mean;
         let row = run(&platform, &reads(3, "persistent"));
-        for three in [1e9 / row.operations_s.unwrap(), row.latency_mean_ns.unwrap()] {
+        for three in [1e9 / row.operations_s.unwrap(), row.latencies.as_ref().unwrap().mean] {
             assert!(
                 (three / (3.0 * alone) - 1.0).abs() < 0.1,
                 "{name}: {three} ns, one is {alone}"
@@ -169,13 +169,17 @@ fn three_dependent_reads_take_three_random_latencies() {
 
 #[test]
 fn volatile_memory_answers_as_its_platform_does() {
-    let own = run(&platform("dram"), &reads(1, "persistent")).latency_mean_ns.unwrap();
+    let own = run(&platform("dram"), &reads(1, "persistent")).latencies.unwrap().mean;
     let beside = run(&platform("optane"), &reads(1, "volatile"));
-    assert!((beside.latency_mean_ns.unwrap() / own - 1.0).abs() < 0.02);
-    assert_eq!((beside.media_read_bytes, beside.ewr, beside.err), (0, None, None));
+    assert!((beside.latencies.as_ref().unwrap().mean / own - 1.0).abs() < 0.02);
+    assert_eq!(
+        (beside.traffic.media_read_bytes, beside.traffic.ewr, beside.traffic.err),
+        (0, None, None)
+    );
     let persistent = run(&platform("optane"), &reads(1, "persistent"))
-        .latency_mean_ns
-        .unwrap();
+        .latencies
+        .unwrap()
+        .mean;
     assert!(persistent > 2.0 * own, "{persistent} ns and {own} ns");
 }
 

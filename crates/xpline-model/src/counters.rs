@@ -1,6 +1,16 @@
 //! What was counted at every boundary, from cores to media.
 
+use serde::Serialize;
+
 use crate::time::Time;
+
+/// Bytes of a request to memory.
+const LINE: u64 = 64;
+
+/// The share of hits in all look-ups; `None` without a look-up.
+pub fn hit_ratio(hits: u64, misses: u64) -> Option<f64> {
+    (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64)
+}
 
 /// Traffic of the cores: what the programs asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +60,19 @@ pub struct DimmCounters {
     pub wpq_occupancy_ps: u64,
     /// Integral of the read pending queue's occupancy, entries x ps.
     pub rpq_occupancy_ps: u64,
+}
+
+/// What passed between the caches and the media, as tables hold it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Traffic {
+    /// Bytes that the memory controllers wrote over bytes that the media wrote.
+    pub ewr: Option<f64>,
+    /// Bytes that the memory controllers read over bytes that the media read.
+    pub err: Option<f64>,
+    pub media_read_bytes: u64,
+    pub media_written_bytes: u64,
+    pub imc_read_bytes: u64,
+    pub imc_written_bytes: u64,
 }
 
 /// A reading of every counter at one moment; the difference of two readings describes the span between them.
@@ -162,7 +185,20 @@ impl Counters {
         self.ratio(total.reads, total.media_reads)
     }
 
+    /// All DIMMs together. There is no ratio where the memory controllers asked for nothing.
+    pub fn traffic(&self) -> Traffic {
+        let total = self.dimm_total();
+        Traffic {
+            ewr: self.ewr().filter(|_| total.writes > 0),
+            err: self.err().filter(|_| total.reads > 0),
+            media_read_bytes: total.media_reads * self.media_line_bytes,
+            media_written_bytes: total.media_writes * self.media_line_bytes,
+            imc_read_bytes: total.reads * LINE,
+            imc_written_bytes: total.writes * LINE,
+        }
+    }
+
     fn ratio(&self, requests: u64, media_lines: u64) -> Option<f64> {
-        (media_lines > 0).then(|| (requests * 64) as f64 / (media_lines * self.media_line_bytes) as f64)
+        (media_lines > 0).then(|| (requests * LINE) as f64 / (media_lines * self.media_line_bytes) as f64)
     }
 }

@@ -15,7 +15,7 @@ mod time;
 mod timeline;
 mod way;
 
-pub use counters::{CacheCounters, CoreCounters, Counters, DimmCounters};
+pub use counters::{CacheCounters, CoreCounters, Counters, DimmCounters, Traffic, hit_ratio};
 pub use machine::Machine;
 pub use memory::{Completion, MediaWrite, MemorySystem, Request, RequestKind, SubmitError, VOLATILE};
 pub use op::{Op, OpKind};

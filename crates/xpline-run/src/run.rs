@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::Serialize;
-use xpline_model::{Counters, Event, MICROSECOND, Machine, Platform, Program, Time, Traced};
+use xpline_model::{Counters, Event, MICROSECOND, Machine, Platform, Program, Time, Traced, Traffic};
 
 use crate::access::LINE;
 use crate::core::{CoreStream, Rates};
@@ -44,12 +44,8 @@ pub struct Outcome {
 pub struct CounterTotals {
     pub bytes_loaded: u64,
     pub bytes_stored: u64,
-    pub imc_read_bytes: u64,
-    pub imc_written_bytes: u64,
-    pub media_read_bytes: u64,
-    pub media_written_bytes: u64,
-    pub ewr: Option<f64>,
-    pub err: Option<f64>,
+    #[serde(flatten)]
+    pub traffic: Traffic,
     pub media_line_bytes: u64,
     /// Written and not on the media at the end: in caches and in buffers.
     pub unwritten_bytes: u64,
@@ -172,16 +168,10 @@ fn drive<S: Source, P: Program + AsRef<CoreStream<S>>, T>(
 }
 
 fn totals(counters: &Counters, unwritten_bytes: u64) -> CounterTotals {
-    let dimms = counters.dimm_total();
     CounterTotals {
         bytes_loaded: counters.core.bytes_loaded,
         bytes_stored: counters.core.bytes_stored,
-        imc_read_bytes: dimms.reads * LINE,
-        imc_written_bytes: dimms.writes * LINE,
-        media_read_bytes: dimms.media_reads * counters.media_line_bytes,
-        media_written_bytes: dimms.media_writes * counters.media_line_bytes,
-        ewr: counters.ewr().filter(|_| dimms.writes > 0),
-        err: counters.err().filter(|_| dimms.reads > 0),
+        traffic: counters.traffic(),
         media_line_bytes: counters.media_line_bytes,
         unwritten_bytes,
     }

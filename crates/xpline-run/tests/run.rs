@@ -67,7 +67,7 @@ fn costs_go_to_those_who_cause_them() {
     assert!(store.media_written_bytes >= 900 * 256, "{}", store.media_written_bytes);
     assert_eq!(store.partial_written_bytes, store.media_written_bytes);
     assert_eq!(store.evicted_written_bytes, 0);
-    assert_eq!(store.media_written_bytes, outcome.counters.media_written_bytes);
+    assert_eq!(store.media_written_bytes, outcome.counters.traffic.media_written_bytes);
     assert!(store.memory_ps() > 0 && fence.memory_ps() > 0);
 }
 
@@ -75,7 +75,7 @@ fn costs_go_to_those_who_cause_them() {
 fn pieces_of_a_line_past_the_caches_are_one_write() {
     let pieces = (0..4096).map(|piece| access(OpKind::NtStore, piece * 16, 16, 0));
     let outcome = run_on("optane-ni", one_thread(pieces.collect()));
-    assert_eq!(outcome.counters.imc_written_bytes, 4096 * 16);
+    assert_eq!(outcome.counters.traffic.imc_written_bytes, 4096 * 16);
     assert_eq!(outcome.sites[0].ntstores, 4096);
     assert_eq!((outcome.sites[0].nt_runs, outcome.sites[0].short_nt_runs), (1, 0));
 }
@@ -154,7 +154,11 @@ fn changed(change: Change, accesses: Vec<Access>) -> Outcome {
 fn packed_stores_fill_their_lines() {
     let change = Change::Pack { stores: [0].into() };
     let outcome = changed(change, sparse(1000));
-    assert!(outcome.counters.ewr.unwrap() > 0.9, "{:?}", outcome.counters.ewr);
+    assert!(
+        outcome.counters.traffic.ewr.unwrap() > 0.9,
+        "{:?}",
+        outcome.counters.traffic.ewr
+    );
     assert_eq!(outcome.counters.bytes_stored, 64_000);
     assert_eq!(outcome.sites[1].flushes, 1000);
     assert_eq!(outcome.sites[1].clean_flushes, 0, "flushes follow their stores");
@@ -167,9 +171,9 @@ fn stores_past_the_caches_read_nothing() {
         flushes: [1].into(),
     };
     let outcome = changed(change, sparse(1000));
-    assert_eq!(outcome.counters.imc_read_bytes, 0);
+    assert_eq!(outcome.counters.traffic.imc_read_bytes, 0);
     assert_eq!(outcome.sites[1].flushes, 0);
-    assert_eq!(outcome.counters.imc_written_bytes, 64_000);
+    assert_eq!(outcome.counters.traffic.imc_written_bytes, 64_000);
 }
 
 #[test]
@@ -265,10 +269,10 @@ proptest! {
         };
         let sum = |field: fn(&xpline_run::Facts) -> u64| outcome.sites.iter().map(field).sum::<u64>();
         let total = &outcome.counters;
-        prop_assert_eq!(sum(|facts| facts.media_written_bytes) <= total.media_written_bytes, true);
+        prop_assert_eq!(sum(|facts| facts.media_written_bytes) <= total.traffic.media_written_bytes, true);
         // A line of three pieces is shared out in whole bytes.
-        prop_assert!(sum(|facts| facts.media_written_bytes) * 100 >= total.media_written_bytes * 99);
-        prop_assert!(sum(|facts| facts.media_read_bytes) <= total.media_read_bytes);
+        prop_assert!(sum(|facts| facts.media_written_bytes) * 100 >= total.traffic.media_written_bytes * 99);
+        prop_assert!(sum(|facts| facts.media_read_bytes) <= total.traffic.media_read_bytes);
         for (number, &time) in outcome.time_by_cause_ps.iter().enumerate() {
             prop_assert_eq!(outcome.sites.iter().map(|facts| facts.time_ps[number]).sum::<u64>(), time);
         }

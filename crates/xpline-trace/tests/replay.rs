@@ -26,6 +26,11 @@ fn replay(bytes: &[u8], json: &str) -> ReplayRow {
     replay_on("optane-ni", bytes, json).unwrap()
 }
 
+/// The longest latency of a read, in ns.
+fn longest(row: &ReplayRow) -> f64 {
+    row.latencies.as_ref().unwrap().max
+}
+
 /// Reads, one after the other.
 fn sequential(lines: u64) -> Vec<Record> {
     (0..lines)
@@ -40,12 +45,15 @@ fn a_single_read_takes_its_latency() {
         (memory.settings.level, memory.requests, memory.reads, memory.bytes),
         ("memory", 1, 1, 64)
     );
-    assert_eq!(memory.latency_max_ns, Some(memory.time_ns));
+    assert_eq!(longest(&memory), memory.time_ns);
     assert!((100.0..1000.0).contains(&memory.time_ns), "{}", memory.time_ns);
-    assert_eq!((memory.media_read_bytes, memory.imc_read_bytes), (256, 64));
     assert_eq!(
-        (memory.write_latency_mean_ns, memory.ewr, memory.l1d_hit_ratio),
-        (None, None, None)
+        (memory.traffic.media_read_bytes, memory.traffic.imc_read_bytes),
+        (256, 64)
+    );
+    assert_eq!(
+        (&memory.write_latencies, memory.traffic.ewr, memory.l1d_hit_ratio),
+        (&None, None, None)
     );
 
     let core = replay(b"LD 0x1000\n", r#"{"level": "core"}"#);
@@ -54,19 +62,19 @@ fn a_single_read_takes_its_latency() {
         ("core", 1, 1)
     );
     assert!(
-        core.latency_max_ns > memory.latency_max_ns,
+        longest(&core) > longest(&memory),
         "the way through the core comes on top"
     );
-    assert!(core.time_ns >= core.latency_max_ns.unwrap());
+    assert!(core.time_ns >= longest(&core));
 }
 
 #[test]
 fn caches_stand_above_the_memory_level_only() {
     let again = b"R 0x40\n".repeat(1000);
     let memory = replay(&again, "{}");
-    assert_eq!(memory.imc_read_bytes, 64_000);
+    assert_eq!(memory.traffic.imc_read_bytes, 64_000);
     let core = replay(&again, r#"{"level": "core"}"#);
-    assert_eq!(core.imc_read_bytes, 64);
+    assert_eq!(core.traffic.imc_read_bytes, 64);
     assert!(core.l1d_hit_ratio.unwrap() > 0.99);
 }
 
@@ -96,7 +104,7 @@ fn addresses_beyond_the_memory_start_over() {
     let row = replay(b"LD 0x2000000040\nLD 0x40\nLD 0xffffffffffffffff\n", "{}");
     assert_eq!((row.wrapped, row.requests), (2, 3));
     let row = replay(b"LD 0x2000000040\nLD 0x40\n", r#"{"level": "core"}"#);
-    assert_eq!((row.wrapped, row.imc_read_bytes), (1, 64));
+    assert_eq!((row.wrapped, row.traffic.imc_read_bytes), (1, 64));
 }
 
 #[test]
@@ -295,8 +303,8 @@ proptest! {
         // An empty queue takes a write at once.
         prop_assert!(row.time_ns > 0.0 || (level == "memory" && reads == 0));
         if level == "memory" {
-            prop_assert_eq!(row.imc_read_bytes, row.reads * 64);
-            prop_assert_eq!(row.imc_written_bytes, row.writes * 64);
+            prop_assert_eq!(row.traffic.imc_read_bytes, row.reads * 64);
+            prop_assert_eq!(row.traffic.imc_written_bytes, row.writes * 64);
         }
         prop_assert_eq!(&row, &replay_on(platform, &text, &format!(r#"{{"level": "{level}"}}"#)).unwrap(), "the same again");
     }

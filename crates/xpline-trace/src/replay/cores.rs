@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use xpline_latency::Histogram;
 use xpline_model::{Event, MICROSECOND, Machine, Op, OpKind, Platform, Program, Time, Traced};
 
-use super::latencies::Latencies;
 use super::threads::Dealer;
-use super::{ADDRESSES, Outcome};
+use super::{ADDRESSES, Outcome, histogram};
 use crate::ahead::Ahead;
 use crate::error::TraceError;
 use crate::record::{LINE, Record, has_address};
@@ -102,7 +102,7 @@ fn replay_as<'a, P: Core<'a>>(
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let mut latencies = Latencies::new();
+    let mut latencies = histogram();
     let streams = || cores.iter().map(AsRef::as_ref);
     streams().for_each(|core| latencies.add(&core.latencies));
     let ended = streams().map(|core| core.ended_at).max().unwrap_or(0);
@@ -122,7 +122,7 @@ fn replay_as<'a, P: Core<'a>>(
         writes: counters.core.stores + counters.core.nt_stores,
         bytes,
         time: ended,
-        read_latencies: latencies.summary(),
+        read_latencies: latencies.latencies(),
         unwritten_bytes: Some(machine.unwritten_pieces() * LINE),
         counters,
         ..feed.outcome
@@ -264,7 +264,7 @@ struct CoreStream<'a> {
     wait: u32,
     stage: Stage,
     ended_at: Time,
-    latencies: Latencies,
+    latencies: Histogram,
     bytes: u64,
 }
 
@@ -277,7 +277,7 @@ impl<'a> CoreStream<'a> {
             wait: WAIT.0,
             stage: Stage::Running,
             ended_at: 0,
-            latencies: Latencies::new(),
+            latencies: histogram(),
             bytes: 0,
         }
     }

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use xpline_latency::Histogram;
 use xpline_model::{Counters, MemorySystem, OpKind, Platform, Request, RequestKind, Sample, Time};
 
-use super::latencies::Latencies;
-use super::{Outcome, Setting};
+use super::{Outcome, Setting, histogram};
 use crate::ahead::Ahead;
 use crate::error::TraceError;
 use crate::record::{LINE, Record};
@@ -25,8 +25,8 @@ struct Run {
     now: Time,
     /// When the requests under way complete, and some that have; at most `limit`.
     completions: BinaryHeap<Reverse<Time>>,
-    reads: Latencies,
-    writes: Latencies,
+    reads: Histogram,
+    writes: Histogram,
     last: Time,
     sample: Option<Sample>,
 }
@@ -78,8 +78,8 @@ pub fn replay(
         limit: setting.in_flight as usize,
         now: 0,
         completions: BinaryHeap::new(),
-        reads: Latencies::new(),
-        writes: Latencies::new(),
+        reads: histogram(),
+        writes: histogram(),
         last: 0,
         sample: setting.timeline.then(Sample::default),
     };
@@ -127,8 +127,8 @@ pub fn replay(
     }
     outcome.bytes = (outcome.reads + outcome.writes) * LINE;
     outcome.time = run.last;
-    outcome.read_latencies = run.reads.summary();
-    outcome.write_latencies = run.writes.summary();
+    outcome.read_latencies = run.reads.latencies();
+    outcome.write_latencies = run.writes.latencies();
     outcome.timeline = run.sample.iter().map(|sample| sample.events().to_vec()).collect();
     outcome.counters = Counters {
         time: run.last,

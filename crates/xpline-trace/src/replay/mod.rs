@@ -1,7 +1,6 @@
 //! Replay: a trace on a platform, and what came of it.
 
 mod cores;
-mod latencies;
 mod memory;
 mod row;
 mod threads;
@@ -9,14 +8,14 @@ mod threads;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use xpline_model::{Counters, Event, Platform, Time};
+use xpline_latency::{Histogram, Latencies};
+use xpline_model::{Counters, Event, NANOSECOND, Platform, Time};
 
 use crate::ahead::Ahead;
 use crate::error::TraceError;
 use crate::input::Progress;
 use crate::record::Level;
 use crate::trace::{ReadOptions, Trace};
-use latencies::Summary;
 use threads::Dealer;
 
 pub use row::{ReplayRow, ReplaySettings};
@@ -24,6 +23,9 @@ pub use threads::ThreadsMap;
 
 /// Bytes that the model's memory has addresses for; higher ones start over from 0.
 pub const ADDRESSES: u64 = 128 << 30;
+
+/// The longest latency told apart from longer ones: 10 s.
+const LONGEST: Time = 10_000_000_000 * NANOSECOND;
 
 /// Requests in flight at each DIMM, below the caches, unless told otherwise: as many as the queues of a channel hold in
 /// other simulators.
@@ -69,8 +71,8 @@ struct Outcome {
     wrapped: u64,
     time: Time,
     counters: Counters,
-    read_latencies: Option<Summary>,
-    write_latencies: Option<Summary>,
+    read_latencies: Option<Latencies>,
+    write_latencies: Option<Latencies>,
     unwritten_bytes: Option<u64>,
     timeline: Vec<Vec<Event>>,
 }
@@ -175,4 +177,9 @@ fn replay_ahead(
         paced: options.paced,
     };
     Ok(Some(ReplayRow::new(settings, &outcome)))
+}
+
+/// Latencies of any number of requests.
+fn histogram() -> Histogram {
+    Histogram::up_to(LONGEST)
 }

@@ -1,11 +1,10 @@
 //! What came of a replay, as a table holds it.
 
 use serde::Serialize;
-use xpline_model::{CacheCounters, Event, NANOSECOND};
+use xpline_latency::Latencies;
+use xpline_model::{CacheCounters, Event, NANOSECOND, Traffic, hit_ratio};
 
 use super::Outcome;
-use super::latencies::Summary;
-use crate::record::LINE;
 
 /// What set a replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,26 +30,13 @@ pub struct ReplayRow {
     pub bytes: u64,
     /// Simulated time until the last request was done.
     pub time_ns: f64,
-    pub latency_mean_ns: Option<f64>,
-    pub latency_std_ns: Option<f64>,
-    pub latency_p50_ns: Option<f64>,
-    pub latency_p90_ns: Option<f64>,
-    pub latency_p99_ns: Option<f64>,
-    pub latency_p999_ns: Option<f64>,
-    pub latency_max_ns: Option<f64>,
-    pub write_latency_mean_ns: Option<f64>,
-    pub write_latency_std_ns: Option<f64>,
-    pub write_latency_p50_ns: Option<f64>,
-    pub write_latency_p90_ns: Option<f64>,
-    pub write_latency_p99_ns: Option<f64>,
-    pub write_latency_p999_ns: Option<f64>,
-    pub write_latency_max_ns: Option<f64>,
-    pub ewr: Option<f64>,
-    pub err: Option<f64>,
-    pub media_read_bytes: u64,
-    pub media_written_bytes: u64,
-    pub imc_read_bytes: u64,
-    pub imc_written_bytes: u64,
+    /// Of reads, and of writes, with the columns `write_latency_...`.
+    #[serde(flatten, serialize_with = "xpline_latency::columns")]
+    pub latencies: Option<Latencies>,
+    #[serde(flatten, serialize_with = "xpline_latency::columns_of_writes")]
+    pub write_latencies: Option<Latencies>,
+    #[serde(flatten)]
+    pub traffic: Traffic,
     pub buffer_hit_ratio: Option<f64>,
     pub ait_hit_ratio: Option<f64>,
     pub l1d_hit_ratio: Option<f64>,
@@ -76,38 +62,18 @@ pub struct ReplayRow {
 impl ReplayRow {
     pub(super) fn new(settings: ReplaySettings, outcome: &Outcome) -> Self {
         let dimms = outcome.counters.dimm_total();
-        let line = outcome.counters.media_line_bytes;
         let time_ns = outcome.time as f64 / NANOSECOND as f64;
         let bandwidth = outcome.bytes as f64 / (1 << 20) as f64 / (time_ns * 1e-9);
-        let (reads, writes) = (&outcome.read_latencies, &outcome.write_latencies);
-        let of = |summary: &Option<Summary>, field: fn(&Summary) -> f64| summary.as_ref().map(field);
         Self {
             settings,
             bandwidth_mib_s: (time_ns > 0.0).then_some(bandwidth),
             bytes: outcome.bytes,
             time_ns,
-            latency_mean_ns: of(reads, |summary| summary.mean),
-            latency_std_ns: of(reads, |summary| summary.std),
-            latency_p50_ns: of(reads, |summary| summary.p50),
-            latency_p90_ns: of(reads, |summary| summary.p90),
-            latency_p99_ns: of(reads, |summary| summary.p99),
-            latency_p999_ns: of(reads, |summary| summary.p999),
-            latency_max_ns: of(reads, |summary| summary.max),
-            write_latency_mean_ns: of(writes, |summary| summary.mean),
-            write_latency_std_ns: of(writes, |summary| summary.std),
-            write_latency_p50_ns: of(writes, |summary| summary.p50),
-            write_latency_p90_ns: of(writes, |summary| summary.p90),
-            write_latency_p99_ns: of(writes, |summary| summary.p99),
-            write_latency_p999_ns: of(writes, |summary| summary.p999),
-            write_latency_max_ns: of(writes, |summary| summary.max),
-            ewr: outcome.counters.ewr().filter(|_| dimms.writes > 0),
-            err: outcome.counters.err().filter(|_| dimms.reads > 0),
-            media_read_bytes: dimms.media_reads * line,
-            media_written_bytes: dimms.media_writes * line,
-            imc_read_bytes: dimms.reads * LINE,
-            imc_written_bytes: dimms.writes * LINE,
-            buffer_hit_ratio: share(dimms.buffer_hits, dimms.buffer_misses),
-            ait_hit_ratio: share(dimms.ait_hits, dimms.ait_misses),
+            latencies: outcome.read_latencies.clone(),
+            write_latencies: outcome.write_latencies.clone(),
+            traffic: outcome.counters.traffic(),
+            buffer_hit_ratio: hit_ratio(dimms.buffer_hits, dimms.buffer_misses),
+            ait_hit_ratio: hit_ratio(dimms.ait_hits, dimms.ait_misses),
             l1d_hit_ratio: hits(&outcome.counters.l1d),
             l2_hit_ratio: hits(&outcome.counters.l2),
             l3_hit_ratio: hits(&outcome.counters.l3),
@@ -125,10 +91,5 @@ impl ReplayRow {
 }
 
 fn hits(cache: &CacheCounters) -> Option<f64> {
-    share(cache.hits, cache.misses)
-}
-
-/// Hits over look-ups; `None` without a look-up.
-fn share(hits: u64, misses: u64) -> Option<f64> {
-    (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64)
+    hit_ratio(cache.hits, cache.misses)
 }
