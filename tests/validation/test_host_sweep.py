@@ -4,6 +4,7 @@ import pytest
 
 from xpline import Platform, XplineError, bench, dataset, table
 from xpline.fit import fit
+from xpline.fit.targets import targets
 
 
 def host_rows(rows):
@@ -35,6 +36,18 @@ def test_rows_of_a_host_become_rows_of_the_sweep(tmp_path):
     assert {platform for platform, _ in planned} == {"dram"}
     assert all(part in planned[1][1] for part in ('"experiment": "stride"', '"stride": 512', '"threads": 2'))
     assert [float(value) for value in tables["bandwidth"]["throughput"]] == [100.0, 200.0]
+
+
+def test_the_files_of_a_folder_are_one_sweep_and_repeats_count_with_their_median(tmp_path):
+    for round_, bandwidth in enumerate((100.0, 118.0, 104.0)):
+        rows = [
+            {"experiment": "random", "op": "load", "size": size, "bandwidth_mib_s": bandwidth} for size in (64, 128)
+        ]
+        table.write(host_rows(rows), tmp_path / f"{round_}.parquet")
+    tables = dataset.read_tables(tmp_path)
+    assert tables["bandwidth"].height == 6
+    found, _ = targets(tables, {})
+    assert [target.measured for target in found] == [104.0, 104.0]
 
 
 def test_a_file_without_rows_of_a_host_is_refused(tmp_path):

@@ -43,6 +43,53 @@ fn a_stream_prefetcher_hides_the_latency_of_lines_in_order_and_of_no_others() {
     }
 }
 
+fn stores(lines: impl Iterator<Item = u64>) -> Vec<Op> {
+    let each = |line| [Op::new(OpKind::Store, line * 64, 64), Op::new(OpKind::Mfence, 0, 0)];
+    lines.flat_map(each).collect()
+}
+
+/// Runs of 32 lines, each in a page of its own: too short for a stream that begins with the 40th line.
+#[test]
+fn a_stream_takes_as_many_steps_as_the_platform_says_of_loads_and_of_stores() {
+    let lines = || (0..200).flat_map(|page| (0..32).map(move |line| page * 64 + line));
+    let time = |overrides: &[&str], ops| run("dram", overrides, ops).time;
+    let off = [time(&[], loads(lines())), time(&[], stores(lines()))];
+    let late = ["prefetch.steps=40", "prefetch.store_steps=40"];
+    for (number, early) in [(0, "prefetch.steps=2"), (1, "prefetch.store_steps=2")] {
+        let on = |kind| {
+            let ops = if kind == 0 { loads(lines()) } else { stores(lines()) };
+            time(&[STREAM, late[0], late[1], early], ops)
+        };
+        assert!(
+            on(number) * 10 < off[number] * 8,
+            "{early}: {} ps, {}",
+            on(number),
+            off[number]
+        );
+        assert_eq!(on(1 - number), off[1 - number], "{early} is not of the others");
+    }
+}
+
+#[test]
+fn a_stream_goes_on_to_the_end_of_its_region() {
+    let time = |region: &str| run("dram", &[STREAM, "prefetch.steps=60", region], loads(0..6400)).time;
+    assert!(time("prefetch.region=2MiB") * 3 < time("prefetch.region=4KiB") * 2);
+}
+
+/// Fill buffers that loads have taken do not hold up ntstores that have buffers of their own.
+#[test]
+fn ntstores_wait_for_their_own_buffers() {
+    let writes = || {
+        (0..10_000)
+            .map(|line| Op::new(OpKind::NtStore, line * 64, 64))
+            .collect()
+    };
+    let time = |overrides: &[&str]| run("dram", overrides, writes()).time;
+    let shared = time(&["core.fill_buffers=4"]);
+    assert_eq!(time(&["core.fill_buffers=64", "core.combining_buffers=4"]), shared);
+    assert!(time(&["core.fill_buffers=4", "core.combining_buffers=16"]) * 2 < shared);
+}
+
 #[test]
 fn an_adjacent_line_prefetcher_reads_twice_what_is_asked_for_at_random() {
     let off = run("optane", &[], loads(scattered(9973))).dimm_total();

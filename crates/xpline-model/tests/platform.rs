@@ -58,6 +58,7 @@ fn built_in_platforms_load_and_keep_the_name_they_are_listed_under() {
             "optane-512",
             "optane-200",
             "ddr5",
+            "epyc-9005",
             "hbm",
             "cxl-dram",
             "cxl-hybrid",
@@ -241,7 +242,7 @@ fn name_and_description_are_not_handed_down() {
 fn a_base_cannot_be_run_on_but_can_be_extended_by_a_whole_platform() {
     assert_eq!(
         message(&[], "cascade-lake", &[]),
-        "`cascade-lake` is only a base for other platforms to extend; platforms to run on are optane, optane-ni, dram, optane-remote, dram-remote, memory-mode, pmep, optane-ni-sec23, optane-2018, optane-2dimms, optane-4dimms, optane-128, optane-512, optane-200, ddr5, hbm, cxl-dram, cxl-hybrid"
+        "`cascade-lake` is only a base for other platforms to extend; platforms to run on are optane, optane-ni, dram, optane-remote, dram-remote, memory-mode, pmep, optane-ni-sec23, optane-2018, optane-2dimms, optane-4dimms, optane-128, optane-512, optane-200, ddr5, epyc-9005, hbm, cxl-dram, cxl-hybrid"
     );
     let text = child("cascade-lake", "memory = \"dram\"\n");
     assert_eq!(
@@ -279,12 +280,12 @@ fn names_that_lead_nowhere_list_what_is_built_in() {
     assert_eq!(
         message(&[], "optan", &[]),
         "no platform `optan`: it is not built in, and as a file it cannot be read (entity not found); \
-         built in are optane, optane-ni, dram, optane-remote, dram-remote, memory-mode, pmep, optane-ni-sec23, optane-2018, optane-2dimms, optane-4dimms, optane-128, optane-512, optane-200, ddr5, hbm, cxl-dram, cxl-hybrid"
+         built in are optane, optane-ni, dram, optane-remote, dram-remote, memory-mode, pmep, optane-ni-sec23, optane-2018, optane-2dimms, optane-4dimms, optane-128, optane-512, optane-200, ddr5, epyc-9005, hbm, cxl-dram, cxl-hybrid"
     );
     assert_eq!(
         message(&[("lab/x.toml", &child("y.toml", ""))], "lab/x.toml", &[]),
         "lab/x.toml:3: no platform `lab/y.toml`: it is not built in, and as a file it cannot be read \
-         (entity not found); built in are optane, optane-ni, dram, optane-remote, dram-remote, memory-mode, pmep, optane-ni-sec23, optane-2018, optane-2dimms, optane-4dimms, optane-128, optane-512, optane-200, ddr5, hbm, cxl-dram, cxl-hybrid, cascade-lake, sapphire-rapids"
+         (entity not found); built in are optane, optane-ni, dram, optane-remote, dram-remote, memory-mode, pmep, optane-ni-sec23, optane-2018, optane-2dimms, optane-4dimms, optane-128, optane-512, optane-200, ddr5, epyc-9005, hbm, cxl-dram, cxl-hybrid, cascade-lake, sapphire-rapids"
     );
 }
 

@@ -22,8 +22,8 @@ def fit(
     dataset: Annotated[
         Path,
         typer.Option(
-            help="Folder with data/*.csv: a clone of github.com/NVSL/OptaneStudy, or files like its; or a file of "
-            "results that were measured on a host."
+            help="Folder with data/*.csv: a clone of github.com/NVSL/OptaneStudy, or files like its; or "
+            "results that were measured on a host, in a file or a folder of .parquet files."
         ),
     ],
     platform: Annotated[

@@ -10,6 +10,6 @@ from xpline.dataset.tables import Tables
 
 
 def read_tables(path: str | Path) -> Tables:
-    """The tables of a folder in the layout of the published sweep, or of a file of xpline's own results on a host."""
+    """The tables of a folder in the layout of the published sweep, or of xpline's own results on a host."""
     path = Path(path)
     return read_results(path) if is_results(path) else tables.read_tables(path)

@@ -19,20 +19,21 @@ _PERSISTENT = ("MAP_SYNC", "device DAX")
 
 
 def is_results(path: Path) -> bool:
-    """Whether a path names a file of results, and not a folder in the layout of the published sweep."""
-    return path.suffix in (".parquet", ".csv", ".json") and not path.is_dir()
+    """Whether a path names a file of results, or a folder of them, and not one in the layout of the published sweep."""
+    if path.is_dir():
+        return any(path.glob("*.parquet"))
+    return path.suffix in (".parquet", ".csv", ".json")
 
 
 def read_results(path: Path) -> Tables:
     """The rows of `random`, `stride` and `flush` that were measured on a host, in the columns of the published sweep.
 
-    Rows of models, and of other experiments, are passed over. A memory counts as DRAM unless it was mapped from a DAX
-    file system or device.
+    Of a folder, all that is in its ``.parquet`` files: a sweep in parts, or the same one several times, whose
+    repeats then count with their median. Rows of models, and of other experiments, are passed over. A memory counts
+    as DRAM unless it was mapped from a DAX file system or device.
     """
-    frame = results.read(path)
-    if "source" not in frame.columns:
-        raise XplineError(f"{path}: column source is missing; it tells what was measured from what was modelled")
-    rows = [row for row in frame.iter_rows(named=True) if row["source"] == "host" and row["bandwidth_mib_s"]]
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    rows = [row for file in files for row in _measured(file)]
     found = {"bandwidth": [_bandwidth, []], "flush": [_flush, []]}
     for row in rows:
         name = {"random": "bandwidth", "stride": "bandwidth", "flush": "flush"}.get(row["experiment"])
@@ -47,6 +48,14 @@ def read_results(path: Path) -> Tables:
             "make some with xpline bench random --on host --out FILE.parquet"
         )
     return tables
+
+
+def _measured(path: Path) -> list[dict[str, object]]:
+    """Rows that were measured on a host, and have a bandwidth."""
+    frame = results.read(path)
+    if "source" not in frame.columns:
+        raise XplineError(f"{path}: column source is missing; it tells what was measured from what was modelled")
+    return [row for row in frame.iter_rows(named=True) if row["source"] == "host" and row["bandwidth_mib_s"]]
 
 
 def _memory(row: dict[str, object]) -> dict[str, str]:

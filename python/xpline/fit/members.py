@@ -53,12 +53,13 @@ class Members:
         return next(member for member in self.all if member.name == name)
 
 
-def members(platforms: Sequence[str]) -> Members:
+def members(platforms: Sequence[str], *, of_host: bool = False) -> Members:
     """The members of a fit of the first of ``platforms`` (names or files); the others stand for their kind of rows.
 
     A platform stands for the rows that it can run: its memory and the number of DIMMs say which. Rows of a variant
     (:mod:`xpline.variants`: one DIMM, the other socket, the state of 2018) run on the file that is given for
     its base, with what makes the variant set on top, unless a platform is given for them. What remains is built in.
+    In a sweep ``of_host`` all rows are of the one memory that was measured, whichever node it is on.
 
     >>> [member.name for member in members(["dram"]).all]
     ['dram', 'optane', 'optane-ni', 'optane-remote', 'dram-remote', 'optane-2018']
@@ -66,11 +67,13 @@ def members(platforms: Sequence[str]) -> Members:
     ['dram', 'dram-remote', 'optane', 'optane-2018', 'optane-ni', 'optane-remote']
     >>> sorted(members(["dram"]).sharing("dram.tcl"))
     ['dram', 'dram-remote']
+    >>> members(["cxl-dram"]).base.name, members(["cxl-dram"], of_host=True).base.name
+    ('dram-remote', 'dram')
     """
     given: dict[str, Member] = {}
     for platform in platforms:
         loaded = Platform(platform)
-        name = _role(loaded)
+        name = _role(loaded, of_host)
         if name in given:
             raise XplineError(f"--platform {platform}: {given[name].file} stands for the rows of {name} already")
         given[name] = _member(name, platform)
@@ -86,9 +89,9 @@ def _stand_in(name: str, given: Mapping[str, Member]) -> Member:
     return _member(name, base.file, tuple(variants.changed(name).items()))
 
 
-def _role(platform: Platform) -> str:
+def _role(platform: Platform, of_host: bool) -> str:
     memory = platform["memory"].value.strip('"')
-    if platform["nodes.cpu"].value != platform["nodes.memory"].value:
+    if not of_host and platform["nodes.cpu"].value != platform["nodes.memory"].value:
         return f"{memory}-remote"
     if memory == "dram":
         return "dram"

@@ -44,7 +44,7 @@ def fit(
 ) -> outcome.Outcome:
     """Fit values of the first of ``platforms`` to the data set in ``directory``, and write platforms that have them.
 
-    In place of a folder, ``directory`` may be a file of results that were measured on a host.
+    In place of the published layout, ``directory`` may hold results that were measured on a host, or be a file of them.
 
     ``platforms`` are names or files; further ones stand for their kind of rows (see :mod:`xpline.fit.members`).
     ``only`` are keys or sections to fit; ``parameters`` is a file of what may be fitted in place of xpline's own.
@@ -52,8 +52,9 @@ def fit(
     which an interrupted fit goes on. ``on_progress`` is told how many points have run, of about how many.
     """
     out = Path(out)
-    group = members(platforms)
-    own = "fit-host.toml" if dataset.is_results(Path(directory)) else "fit.toml"
+    of_host = dataset.is_results(Path(directory))
+    group = members(platforms, of_host=of_host)
+    own = "fit-host.toml" if of_host else "fit.toml"
     chosen = starts(group, select(read_parameters(parameters, own), only))
     runner = Platforms(files={member.name: member.file for member in group.all})
     plan = make_plan(group, chosen, dataset.read_tables(directory), runner, sample, folds, seed)

@@ -143,13 +143,13 @@ impl Machine {
     #[inline]
     fn commit_nt_store<P: Program>(&mut self, core: usize, program: &mut P, head: Commit, now: Time) -> Outcome {
         let line = head.address / LINE;
-        let state = &self.cores[core];
-        let before = state.fills.last(line);
+        let buffers = self.cores[core].combining();
+        let before = buffers.last(line);
         if before.is_some_and(|done| done > now) {
             // The line is on its way to memory: the buffers drain before it can be written again.
-            return Outcome::Retry(state.fills.all_done());
+            return Outcome::Retry(buffers.all_done());
         }
-        let free = state.fills.free_at();
+        let free = buffers.free_at();
         if free > now {
             return Outcome::Retry(free);
         }
@@ -168,7 +168,7 @@ impl Machine {
         self.show_write(program, head, [now, closed, arrival, accepted]);
         self.count_nt_store(head);
         let state = &mut self.cores[core];
-        state.fills.occupy(line, accepted);
+        state.combining().occupy(line, accepted);
         state.accepted = state.accepted.max(accepted);
         // A store to the same line right behind it is combined in the buffer.
         if let Some(&next) = state.store_buffer.get(1)

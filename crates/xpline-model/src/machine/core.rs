@@ -55,6 +55,8 @@ pub struct Core {
     pub held: Option<Held>,
     pub window: Window,
     pub fills: Pending,
+    /// Lines of ntstores, where they are not in fill buffers.
+    pub combining: Option<Pending>,
     pub prefetcher: Prefetcher,
     pub store_buffer: VecDeque<Commit>,
     /// Entries at the head of the buffer whose stores have asked for their line, and how many stores that is.
@@ -81,6 +83,7 @@ impl Core {
             held: None,
             window: Window::new(core.window),
             fills: Pending::new(core.fill_buffers),
+            combining: (core.combining_buffers > 0).then(|| Pending::new(core.combining_buffers)),
             prefetcher: Prefetcher::new(&platform.prefetch),
             store_buffer: VecDeque::with_capacity(core.store_buffer as usize),
             owned: 0,
@@ -92,6 +95,13 @@ impl Core {
             commit_free: 0,
         }
     }
+
+    /// Where the lines of ntstores wait until memory has accepted them.
+    #[inline]
+    pub fn combining(&mut self) -> &mut Pending {
+        self.combining.as_mut().unwrap_or(&mut self.fills)
+    }
+
     /// The line has left the caches: stores that had asked for it ahead of time must ask again, in their turn.
     #[inline]
     pub fn lose(&mut self, line: u64) {

@@ -268,7 +268,7 @@ impl Machine {
         };
         self.cores[core].fills.occupy(address / LINE, done);
         if self.timing.prefetches {
-            self.prefetch(core, address / LINE, lookup.found, now);
+            self.prefetch(core, address / LINE, for_store, lookup.found, now);
         }
         if P::WATCHED {
             let from = match lookup.found {

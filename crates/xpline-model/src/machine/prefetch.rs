@@ -8,14 +8,8 @@ use crate::platform::Prefetch as Parameters;
 use crate::time::Time;
 use crate::way::Nobody;
 
-/// Lines of a page of 4 KiB: no stream goes beyond.
-const PAGE: u64 = 64;
-
-/// Pages that a core's stream prefetcher follows at a time.
+/// Regions that a core's stream prefetcher follows at a time.
 const STREAMS: usize = 16;
-
-/// Steps in one direction after which a page has a stream.
-const STEPS: u32 = 2;
 
 /// Lines that a stream prefetcher asks for at an access.
 const AT_ONCE: u64 = 2;
@@ -24,16 +18,20 @@ pub struct Prefetcher {
     stream: bool,
     adjacent: bool,
     distance: u64,
+    /// Lines of a region.
+    region: u64,
+    load_steps: u64,
+    store_steps: u64,
     streams: [Stream; STREAMS],
     next: usize,
     /// Lines on their way into the L2.
     pub under_way: Pending,
 }
 
-/// Accesses to a page.
+/// Accesses to a region.
 #[derive(Clone, Copy)]
 struct Stream {
-    page: u64,
+    region: u64,
     last: u64,
     /// Steps in a row, below 0 for descending ones.
     steps: i64,
@@ -57,7 +55,7 @@ impl Lines {
 impl Prefetcher {
     pub fn new(parameters: &Parameters) -> Self {
         let none = Stream {
-            page: u64::MAX,
+            region: u64::MAX,
             last: 0,
             steps: 0,
             ahead: 0,
@@ -66,14 +64,17 @@ impl Prefetcher {
             stream: parameters.stream,
             adjacent: parameters.adjacent,
             distance: u64::from(parameters.distance),
+            region: parameters.region / LINE,
+            load_steps: u64::from(parameters.steps),
+            store_steps: u64::from(parameters.store_steps),
             streams: [none; STREAMS],
             next: 0,
             under_way: Pending::new(parameters.queue),
         }
     }
 
-    /// What to bring when the L2 is asked for a line, which it has not where `missed`.
-    fn wanted(&mut self, line: u64, missed: bool) -> Lines {
+    /// What to bring when the L2 is asked for a line, to write it or not, which it has not where `missed`.
+    fn wanted(&mut self, line: u64, for_store: bool, missed: bool) -> Lines {
         let mut wanted = Lines {
             lines: [0; 1 + AT_ONCE as usize],
             count: 0,
@@ -82,16 +83,17 @@ impl Prefetcher {
             wanted.push(line ^ 1);
         }
         if self.stream {
-            self.follow(line, &mut wanted);
+            let steps = if for_store { self.store_steps } else { self.load_steps };
+            self.follow(line, steps, &mut wanted);
         }
         wanted
     }
 
-    fn follow(&mut self, line: u64, wanted: &mut Lines) {
-        let page = line / PAGE;
-        let Some(stream) = self.streams.iter_mut().find(|stream| stream.page == page) else {
+    fn follow(&mut self, line: u64, steps: u64, wanted: &mut Lines) {
+        let region = line / self.region;
+        let Some(stream) = self.streams.iter_mut().find(|stream| stream.region == region) else {
             self.streams[self.next] = Stream {
-                page,
+                region,
                 last: line,
                 steps: 0,
                 ahead: line,
@@ -110,10 +112,11 @@ impl Prefetcher {
                 0
             }
         };
-        if stream.steps.unsigned_abs() < u64::from(STEPS) {
+        if stream.steps.unsigned_abs() < steps {
             return;
         }
-        let (first, last) = (page * PAGE, page * PAGE + PAGE - 1);
+        let first = region * self.region;
+        let last = first + self.region - 1;
         for _ in 0..AT_ONCE {
             let next = if stream.steps > 0 {
                 Some(stream.ahead.max(line) + 1).filter(|&next| next <= last.min(line + self.distance))
@@ -134,8 +137,8 @@ impl Prefetcher {
 impl Machine {
     /// Let the prefetchers of a core see that its L2 was asked for a line.
     #[inline(never)]
-    pub(super) fn prefetch(&mut self, core: usize, line: u64, found: Found, now: Time) {
-        let wanted = self.cores[core].prefetcher.wanted(line, found != Found::L2);
+    pub(super) fn prefetch(&mut self, core: usize, line: u64, for_store: bool, found: Found, now: Time) {
+        let wanted = self.cores[core].prefetcher.wanted(line, for_store, found != Found::L2);
         let arrival = now + self.timing.request;
         for &line in &wanted.lines[..wanted.count] {
             if self.cores[core].prefetcher.under_way.free_at() > now {
@@ -170,11 +173,14 @@ mod tests {
             adjacent,
             distance: 8,
             queue: 16,
+            steps: 2,
+            store_steps: 3,
+            region: 4096,
         })
     }
 
     fn asks(prefetcher: &mut Prefetcher, lines: &[u64]) -> Vec<u64> {
-        let asked = lines.iter().map(|&line| prefetcher.wanted(line, true));
+        let asked = lines.iter().map(|&line| prefetcher.wanted(line, false, true));
         asked.flat_map(|wanted| wanted.lines[..wanted.count].to_vec()).collect()
     }
 

@@ -34,6 +34,7 @@ pub const PLATFORMS: &[Builtin] = builtin![
     "optane-512",
     "optane-200",
     "ddr5",
+    "epyc-9005",
     "hbm",
     "cxl-dram",
     "cxl-hybrid",

@@ -180,6 +180,8 @@ section! {
         window: Count in 1..=4096,
         /// Line fill buffers: L1d misses, and lines that ntstores and flushes send to memory, in flight.
         fill_buffers: Count in 1..=256,
+        /// Write-combining buffers: lines of ntstores in flight. 0 where they are in fill buffers.
+        combining_buffers: Count in 0..=256,
         /// Store buffer: stores that wait after they retire.
         store_buffer: Count in 1..=1024,
         /// Stores at the head of the store buffer that may ask for their line early.
@@ -223,8 +225,14 @@ section! {
 section! {
     /// The prefetchers of a core, which bring lines into its L2.
     pub struct Prefetch {
-        /// Whether lines in order, up or down, bring those that follow in their page of 4 KiB.
+        /// Whether lines in order, up or down, bring those that follow.
         stream: Flag in Any,
+        /// Steps in one direction after which loads have a stream.
+        steps: Count in 1..=4096,
+        /// The same for lines fetched to be written.
+        store_steps: Count in 1..=4096,
+        /// Aligned bytes that a stream stays in.
+        region: Bytes in (KIB..=GIB).power_of_two(),
         /// Whether a line that the L2 has not brings the other of its 128 B.
         adjacent: Flag in Any,
         /// Lines by which a stream may be ahead.
