@@ -2,6 +2,8 @@
 //!
 //! Pure: no I/O, no clock, no threads. The public interface is [`Platform`], [`Machine`], [`Program`], [`Op`] and [`Counters`].
 
+#![forbid(unsafe_code)]
+
 mod counters;
 mod dimm;
 mod machine;

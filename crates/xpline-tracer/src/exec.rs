@@ -96,11 +96,7 @@ pub fn running() -> &'static Program {
 fn program(mut path: PathBuf, arguments: &mut Vec<OsString>) -> Option<PathBuf> {
     for _ in 0..DEPTH {
         let mut start = [0; 256];
-        let name = CString::new(path.as_os_str().as_bytes()).ok()?;
-        // SAFETY: a string that ends.
-        if unsafe { libc::access(name.as_ptr(), libc::X_OK) } != 0 {
-            return None;
-        }
+        rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).ok()?;
         let size = File::open(&path).ok()?.read(&mut start).ok()?;
         let start = &start[..size];
         if is_program(start) {

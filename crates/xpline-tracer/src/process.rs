@@ -97,12 +97,7 @@ pub fn follows_callers() -> bool {
 
 /// Nanoseconds of the clock that all processes share.
 pub fn now() -> u64 {
-    // SAFETY: a structure of ours.
-    let time = unsafe {
-        let mut time = std::mem::zeroed::<libc::timespec>();
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time);
-        time
-    };
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -116,8 +111,7 @@ impl Process {
         encode_start(&mut bytes);
         let hello = Hello {
             process: std::process::id(),
-            // SAFETY: no more than a question.
-            parent: unsafe { libc::getppid() } as u32,
+            parent: std::os::unix::process::parent_id(),
             start,
             time: now(),
             executable: program.file.as_os_str().as_bytes().to_vec(),

@@ -61,6 +61,7 @@ struct Counters(*mut sys::qemu_plugin_scoreboard);
 
 // SAFETY: the emulator guards it.
 unsafe impl Send for Counters {}
+// SAFETY: likewise.
 unsafe impl Sync for Counters {}
 
 /// Bytes from one counter to the next: neighbours in a line would cost a factor of 30 with two threads.
@@ -111,6 +112,7 @@ struct Registers {
 
 // SAFETY: handles are numbers in the guise of pointers, the same for all threads.
 unsafe impl Send for Registers {}
+// SAFETY: likewise.
 unsafe impl Sync for Registers {}
 
 static REGISTERS: OnceLock<Registers> = OnceLock::new();
@@ -225,6 +227,7 @@ pub enum Accesses {
 pub fn instructions(block: *mut qemu_plugin_tb) -> impl ExactSizeIterator<Item = *mut qemu_plugin_insn> {
     // SAFETY: the block is the emulator's, for the time of its translation.
     let count = unsafe { sys::qemu_plugin_tb_n_insns(block) };
+    // SAFETY: an index below the count of the same block.
     (0..count).map(move |index| unsafe { sys::qemu_plugin_tb_get_insn(block, index) })
 }
 

@@ -54,8 +54,7 @@ pub enum Join {
 impl Thread {
     fn new(vcpu: u32) -> Self {
         let process = process::current();
-        // SAFETY: no more than a question.
-        let id = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+        let id = rustix::thread::gettid().as_raw_pid() as u32;
         process.say(&Frame::ThreadStart {
             thread: id,
             time: process::now(),
@@ -325,8 +324,8 @@ fn place(vcpu: u32) -> &'static AtomicPtr<Slot> {
         let new = Box::into_raw(Box::new([const { AtomicPtr::new(null_mut()) }; 1024]));
         chunk = match entry.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
-            // SAFETY: made above, and shown to nobody.
             Err(others) => {
+                // SAFETY: made above, and shown to nobody.
                 drop(unsafe { Box::from_raw(new) });
                 others
             }
@@ -406,4 +405,24 @@ fn all() -> impl Iterator<Item = u32> {
             .filter(|(_, slot)| !slot.load(Ordering::Acquire).is_null());
         taken.map(move |(low, _)| (high << 10 | low) as u32)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever makes a chunk first, all get the same places in it, and what the others made is freed. Miri sees to both.
+    #[test]
+    fn threads_that_begin_together_share_a_chunk() {
+        const FIRST: u32 = 7 << 10;
+        let places = |_| std::thread::spawn(|| [0, 1, 1023].map(|low| place(FIRST | low) as *const _ as usize));
+        let found: Vec<_> = (0..8).map(places).collect();
+        let found: Vec<_> = found.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert!(found.iter().all(|places| *places == found[0]));
+        assert!(found[0][0] < found[0][1] && found[0][1] < found[0][2]);
+        assert!(
+            all().all(|vcpu| vcpu >> 10 != 7),
+            "places are empty until a thread takes them"
+        );
+    }
 }
