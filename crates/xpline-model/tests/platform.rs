@@ -126,8 +126,10 @@ fn the_non_interleaved_platform_differs_from_the_interleaved_one_in_its_dimms_on
 
 #[test]
 fn the_dram_platform_shares_the_host_of_the_optane_one() {
-    let (dram, optane) = (Platform::builtin("dram").unwrap(), Platform::builtin("optane").unwrap());
+    let (mut dram, optane) = (Platform::builtin("dram").unwrap(), Platform::builtin("optane").unwrap());
     assert!(matches!(dram.memory, Memory::Dram(_)));
+    // A law of what Optane makes of the order in which lines leave.
+    dram.l3.in_step = optane.l3.in_step;
     assert_eq!((dram.core, dram.l3, dram.mesh), (optane.core, optane.l3, optane.mesh));
 }
 

@@ -13,23 +13,35 @@ pub struct Victim {
     pub dirty: bool,
 }
 
+/// A group of lines and the way of their sets that one of them was put in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Neighbour {
+    group: u64,
+    way: usize,
+}
+
+/// Lines of a group, which is 256 B: they go to neighbouring sets of one slice.
+const GROUP: u64 = 4;
+
 const DIRTY: u32 = 1 << 31;
 const EMPTY: u32 = 0;
 
 /// Lines are numbered from 0 (address / 64) and stay below 2^31 - 1, which is 128 GiB.
 pub struct Cache {
-    /// A line number plus 1 and its [`DIRTY`] bit each; within a set the most recently used comes first.
+    /// A line number plus 1 and its [`DIRTY`] bit each; within a set the most recently used comes first, but with random replacement
+    /// each line keeps its way.
     /// A set starts every `stride` entries, on a boundary of the host's cache lines from `first` on.
     entries: Vec<u32>,
     first: usize,
     stride: usize,
     ways: usize,
-    /// Sets of a slice, indexed by the low bits of the line; a hash of the line chooses the slice.
+    /// Sets of a slice, indexed by the low bits of the line; a hash of its group chooses the slice.
     sets: Modulus,
     slices: u64,
     replacement: Replacement,
-    /// Lines held: most programs leave some caches empty.
+    /// Lines held, and lines that fit in: most programs leave some caches empty.
     occupied: usize,
+    capacity: usize,
     random: u64,
 }
 
@@ -53,6 +65,7 @@ impl Cache {
             slices: u64::from(slices),
             replacement,
             occupied: 0,
+            capacity: (sets * u64::from(slices)) as usize * ways as usize,
             random: 0x9e37_79b9_7f4a_7c15,
         }
     }
@@ -63,7 +76,7 @@ impl Cache {
         let mut set = self.sets.of(line);
         if self.slices > 1 {
             // Fibonacci hashing; the high half scaled to the number of slices, which need not be a power of two.
-            let spread = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            let spread = (line / GROUP).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             set += ((spread * self.slices) >> 32) * self.sets.get();
         }
         self.first + set as usize * self.stride
@@ -97,19 +110,41 @@ impl Cache {
         find(self.set(line), line).is_some()
     }
 
-    /// Put in a line that is not here; the victim is returned.
+    /// Put in a line that is not here; the victim, the one used longest ago, is returned.
     #[inline]
     pub fn insert(&mut self, line: u64, dirty: bool) -> Option<Victim> {
         let last = self.ways - 1;
-        let random = self.replacement == Replacement::Random;
-        let way = if random && self.set(line)[last] != EMPTY {
-            self.random_way()
-        } else {
-            last
-        };
         let set = self.set(line);
-        let old = set[way];
-        tags::to_front(set, way, key(line) | if dirty { DIRTY } else { 0 });
+        let old = set[last];
+        tags::to_front(set, last, entry(line, dirty));
+        self.replaced(old)
+    }
+
+    /// The same by the replacement of this cache, behind the line that `before` tells of. Random replacement puts a line of the same
+    /// group into the same way with a chance of `in_step` in 2^32.
+    #[inline]
+    pub fn insert_beside(&mut self, line: u64, dirty: bool, before: &mut Neighbour, in_step: u32) -> Option<Victim> {
+        if self.replacement == Replacement::Lru {
+            return self.insert(line, dirty);
+        }
+        let group = line / GROUP;
+        let mut way = self.random_way();
+        if before.group == group && (self.random as u32) < in_step {
+            way = before.way;
+        }
+        let has_holes = self.occupied < self.capacity;
+        let ways = self.ways;
+        let set = self.set(line);
+        if has_holes && set[way] != EMPTY {
+            way = set[..ways].iter().position(|&entry| entry == EMPTY).unwrap_or(way);
+        }
+        *before = Neighbour { group, way };
+        let old = std::mem::replace(&mut set[way], entry(line, dirty));
+        self.replaced(old)
+    }
+
+    #[inline]
+    fn replaced(&mut self, old: u32) -> Option<Victim> {
         if old == EMPTY {
             self.occupied += 1;
             return None;
@@ -134,12 +169,16 @@ impl Cache {
         if self.occupied == 0 {
             return None;
         }
-        let last = self.ways - 1;
+        let (last, random) = (self.ways - 1, self.replacement == Replacement::Random);
         let set = self.set(line);
         let way = find(set, line)?;
         let dirty = set[way] & DIRTY != 0;
-        set.copy_within(way + 1..=last, way);
-        set[last] = EMPTY;
+        if random {
+            set[way] = EMPTY;
+        } else {
+            set.copy_within(way + 1..=last, way);
+            set[last] = EMPTY;
+        }
         self.occupied -= 1;
         Some(dirty)
     }
@@ -171,6 +210,11 @@ impl Cache {
 #[inline]
 fn key(line: u64) -> u32 {
     line as u32 + 1
+}
+
+#[inline]
+fn entry(line: u64, dirty: bool) -> u32 {
+    key(line) | if dirty { DIRTY } else { 0 }
 }
 
 #[inline]

@@ -102,6 +102,7 @@ impl Machine {
             return Err(free);
         }
         let line = address / LINE;
+        self.cores[core].order.goes_on(line);
         let lookup = self.look_up(core, line, true, now);
         let done = self.fetch(core, program, address, true, lookup, now);
         let filling = if lookup.found == Found::L1 {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::Lookup;
 use super::pending::Pending;
 use super::prefetch::Prefetcher;
+use super::step::Order;
 use super::window::Window;
 use crate::op::Op;
 use crate::op::OpKind;
@@ -64,6 +65,12 @@ pub struct Core {
     pub owned_stores: usize,
     /// Lines flushed whose entries in the write pending queues have not been returned.
     pub flushing: Pending,
+    /// The order of its stores.
+    pub order: Order,
+    /// Writes that waited at the DIMM of the dirty line that it pushed out last.
+    pub queued: u32,
+    /// When it may push out the next.
+    pub evicting: Time,
     /// Fences in the store buffer.
     pub fences: u32,
     /// Whether the commit engine is scheduled.
@@ -89,6 +96,9 @@ impl Core {
             owned: 0,
             owned_stores: 0,
             flushing: Pending::new(core.flushes),
+            order: Order::new(),
+            queued: 0,
+            evicting: 0,
             fences: 0,
             committing: false,
             accepted: 0,

@@ -3,7 +3,7 @@
 //! It answers where a line was found and which dirty lines leave for memory; time is the core's business.
 //! Lines shared between cores are not kept coherent: LATTester's threads work on data of their own.
 
-use super::cache::{Cache, Victim};
+use super::cache::{Cache, Neighbour, Victim};
 use crate::counters::CacheCounters;
 use crate::platform::{Platform, Replacement, Sockets};
 
@@ -41,6 +41,8 @@ struct Private {
     l2: Cache,
     /// Which of the L3s is that of its socket.
     l3: usize,
+    /// What it gave to the L3 last.
+    given: Neighbour,
 }
 
 pub struct Hierarchy {
@@ -63,6 +65,7 @@ impl Hierarchy {
                 l1d: Cache::new(platform.l1d.size / LINE, platform.l1d.ways, 1, Replacement::Lru),
                 l2: Cache::new(platform.l2.size / LINE, platform.l2.ways, 1, Replacement::Lru),
                 l3: if both { sockets.of(core) } else { 0 },
+                given: Neighbour::default(),
             })
             .collect();
         let (lines, l3) = (platform.l3.size / LINE, &platform.l3);
@@ -77,9 +80,10 @@ impl Hierarchy {
         }
     }
 
-    /// Look the line up for a load (`write` = false) or a store; it is in the L1d afterwards.
+    /// Look the line up for a load (`write` = false) or a store; it is in the L1d afterwards. What it pushes out of the L2 is `in_step`
+    /// with what went there before: see [`Cache::insert_beside`].
     #[inline]
-    pub fn access(&mut self, core: usize, line: u64, write: bool, out: &mut WriteBacks) -> Found {
+    pub fn access(&mut self, core: usize, line: u64, write: bool, in_step: u32, out: &mut WriteBacks) -> Found {
         let private = &mut self.private[core];
         if private.l1d.touch(line, write) {
             self.l1d_counters.hits += 1;
@@ -101,7 +105,7 @@ impl Hierarchy {
             }
         };
         if matches!(found, Found::L3 | Found::Memory) {
-            self.fill_l2(core, line, dirty_below, out);
+            self.fill_l2(core, line, dirty_below, in_step, out);
         }
         self.fill_l1d(core, line, write);
         found
@@ -122,18 +126,18 @@ impl Hierarchy {
             return None;
         }
         let in_l3 = self.l3s[private.l3].remove(line);
-        self.fill_l2(core, line, in_l3 == Some(true), out);
+        self.fill_l2(core, line, in_l3 == Some(true), 0, out);
         Some(if in_l3.is_some() { Found::L3 } else { Found::Memory })
     }
 
     #[inline]
-    fn fill_l2(&mut self, core: usize, line: u64, dirty: bool, out: &mut WriteBacks) {
+    fn fill_l2(&mut self, core: usize, line: u64, dirty: bool, in_step: u32, out: &mut WriteBacks) {
         let private = &mut self.private[core];
         if let Some(victim) = private.l2.insert(line, dirty) {
             // The L2 holds every line of its L1d, so a line leaves both.
             let dirty = private.l1d.remove(victim.line).unwrap_or(false) || victim.dirty;
-            let (line, l3) = (victim.line, private.l3);
-            self.give_to_l3(l3, Victim { line, dirty }, out);
+            let line = victim.line;
+            self.give_to_l3(core, Victim { line, dirty }, in_step, out);
         }
     }
 
@@ -150,11 +154,12 @@ impl Hierarchy {
     }
 
     #[inline]
-    fn give_to_l3(&mut self, l3: usize, victim: Victim, out: &mut WriteBacks) {
+    fn give_to_l3(&mut self, core: usize, victim: Victim, in_step: u32, out: &mut WriteBacks) {
         if victim.dirty {
             self.l2_counters.dirty_evictions += 1;
         }
-        if let Some(old) = self.l3s[l3].insert(victim.line, victim.dirty)
+        let private = &mut self.private[core];
+        if let Some(old) = self.l3s[private.l3].insert_beside(victim.line, victim.dirty, &mut private.given, in_step)
             && old.dirty
         {
             self.l3_counters.dirty_evictions += 1;
@@ -164,7 +169,7 @@ impl Hierarchy {
 
     /// Put a line into the L3 as if it had passed through the private caches; its next uses by the same core are one use.
     #[inline]
-    pub fn pass_to_l3(&mut self, core: usize, line: u64, write: bool) {
+    pub fn pass_to_l3(&mut self, core: usize, line: u64, write: bool, in_step: u32) {
         let private = &mut self.private[core];
         if private.l1d.touch(line, write) {
             return;
@@ -172,7 +177,7 @@ impl Hierarchy {
         private.l1d.insert(line, write);
         let l3 = &mut self.l3s[private.l3];
         let dirty = l3.remove(line).unwrap_or(false);
-        l3.insert(line, dirty || write);
+        l3.insert_beside(line, dirty || write, &mut private.given, in_step);
     }
 
     /// Drop a line that [`Hierarchy::pass_to_l3`] may have put in.
@@ -233,14 +238,14 @@ mod tests {
     fn what_is_passed_to_the_l3_is_found_there_once_and_dirty_if_it_was_ever_written() {
         let mut caches = Hierarchy::new(&Platform::builtin("optane").unwrap());
         for (line, write) in [(1, true), (2, false), (1, false), (3, true)] {
-            caches.pass_to_l3(0, line, write);
+            caches.pass_to_l3(0, line, write, 0);
         }
         caches.forget(0, 3);
-        caches.pass_to_l3(0, 3, false);
+        caches.pass_to_l3(0, 3, false, 0);
         caches.empty_l1ds();
         assert_eq!(caches.dirty_lines(), 1);
         let mut out = WriteBacks::default();
-        let found = [1, 2, 3, 4].map(|line| caches.access(0, line, false, &mut out));
+        let found = [1, 2, 3, 4].map(|line| caches.access(0, line, false, 0, &mut out));
         assert_eq!(found, [Found::L3, Found::L3, Found::L3, Found::Memory]);
         assert!(caches.write_back(0, 1) && !caches.write_back(0, 2));
     }

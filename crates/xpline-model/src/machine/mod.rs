@@ -11,6 +11,7 @@ mod front;
 mod hierarchy;
 pub mod pending;
 mod prefetch;
+mod step;
 mod timing;
 mod turns;
 mod window;
@@ -23,6 +24,7 @@ use crate::program::{Fetch, FetchedFrom, Program, Wait};
 use crate::time::Time;
 use crate::way::{Follow, Follower, Nobody, Part};
 use hierarchy::{Found, Hierarchy, WriteBacks};
+use step::InStep;
 use timing::Timing;
 use turns::{Agent, Turns};
 
@@ -54,6 +56,7 @@ pub struct Machine {
     caches: Hierarchy,
     memory: Memory,
     timing: Timing,
+    in_step: InStep,
     turns: Turns,
     started: usize,
     now: Time,
@@ -78,6 +81,7 @@ impl Machine {
             caches: Hierarchy::new(platform),
             memory,
             timing: Timing::new(platform),
+            in_step: InStep::new(&platform.l3),
             turns: Turns::new(platform.core.count),
             started: 0,
             now: 0,
@@ -131,8 +135,8 @@ impl Machine {
     /// Lines that the caches give up are dropped; fences, ntstores and clock readings do nothing.
     pub fn warm_caches<P: Program>(&mut self, programs: &mut [P], ops: u64) {
         let mut dropped = WriteBacks::default();
-        self.warm(programs, ops, |caches, core, line, write| {
-            caches.access(core, line, write, &mut dropped);
+        self.warm(programs, ops, |caches, core, line, write, in_step| {
+            caches.access(core, line, write, in_step, &mut dropped);
             dropped = WriteBacks::default();
         });
     }
@@ -148,16 +152,20 @@ impl Machine {
         &mut self,
         programs: &mut [P],
         ops: u64,
-        mut access: impl FnMut(&mut Hierarchy, usize, u64, bool),
+        mut access: impl FnMut(&mut Hierarchy, usize, u64, bool, u32),
     ) {
         use crate::op::OpKind;
         for _ in 0..ops {
             for (core, program) in programs.iter_mut().enumerate() {
                 let Some(op) = program.next_op() else { continue };
                 let line = op.addr / LINE;
+                if op.kind == OpKind::Store {
+                    self.cores[core].order.goes_on(line);
+                }
+                let in_step = self.in_step.chance(&self.cores[core].order, 0);
                 match op.kind {
-                    OpKind::Load | OpKind::Prefetch => access(&mut self.caches, core, line, false),
-                    OpKind::Store | OpKind::LockedRmw => access(&mut self.caches, core, line, true),
+                    OpKind::Load | OpKind::Prefetch => access(&mut self.caches, core, line, false, in_step),
+                    OpKind::Store | OpKind::LockedRmw => access(&mut self.caches, core, line, true, in_step),
                     OpKind::Clwb | OpKind::Clflush | OpKind::ClflushOpt if self.timing.eadr => {}
                     OpKind::Clwb if self.timing.clwb_keeps_line => _ = self.caches.write_back(core, line),
                     OpKind::Clwb | OpKind::Clflush | OpKind::ClflushOpt | OpKind::NtStore => {
@@ -221,14 +229,19 @@ impl Machine {
     #[inline]
     fn look_up(&mut self, core: usize, line: u64, write: bool, now: Time) -> Lookup {
         let mut evicted = WriteBacks::default();
-        let found = self.caches.access(core, line, write, &mut evicted);
+        let state = &self.cores[core];
+        let in_step = self.in_step.chance(&state.order, state.queued);
+        let found = self.caches.access(core, line, write, in_step, &mut evicted);
         let arrival = now + self.timing.request;
         let mut room = 0;
         for line in evicted.iter() {
-            room = self
-                .memory
-                .write_evicted(core, line * LINE, arrival, &mut Nobody)
-                .max(room);
+            let (memory, address) = (&mut self.memory, line * LINE);
+            let queued = memory.queued(address, arrival);
+            let accepted = memory.write_evicted(core, address, arrival, &mut Nobody);
+            let state = &mut self.cores[core];
+            state.queued = queued;
+            state.evicting = state.evicting.max(now) + self.timing.evict_interval;
+            room = room.max(accepted).max(state.evicting);
         }
         Lookup { found, room }
     }

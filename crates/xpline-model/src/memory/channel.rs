@@ -77,6 +77,12 @@ impl Channel {
         (accepted, departure)
     }
 
+    /// Writes that have not left the queue, or wait for room in it.
+    #[inline]
+    pub fn queued(&mut self, at: Time) -> u32 {
+        self.wpq.under_way(at)
+    }
+
     /// Reads and writes under way on this channel, the one that arrives `at` included.
     #[inline]
     fn in_flight(&mut self, at: Time) -> u32 {

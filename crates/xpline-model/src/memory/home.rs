@@ -64,6 +64,13 @@ impl Home {
         accepted
     }
 
+    /// Writes that wait at the DIMM of an address.
+    #[inline]
+    pub fn queued(&mut self, address: u64, at: Time) -> u32 {
+        let (dimm, _) = self.interleave.locate(address);
+        self.channels[dimm].queued(at)
+    }
+
     /// Lines that the media of the DIMM of an address have read.
     #[inline]
     pub fn media_reads(&self, address: u64) -> u64 {

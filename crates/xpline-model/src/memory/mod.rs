@@ -100,6 +100,14 @@ impl Memory {
         }
     }
 
+    /// Writes that wait at the DIMM of an address when another arrives `at` its controller.
+    #[inline]
+    pub fn queued(&mut self, address: u64, at: Time) -> u32 {
+        let (memory, address) = self.part(address);
+        let (socket, local) = memory.link.as_ref().map_or((0, address), |link| link.locate(address));
+        memory.homes.of(socket).queued(local, at)
+    }
+
     /// Every line that nobody has touched counts as read over the link before.
     pub fn presume_read(&mut self) {
         if let Some(link) = &mut self.link {

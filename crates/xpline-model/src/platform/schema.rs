@@ -267,6 +267,13 @@ section! {
         hit: Duration in 1..=US,
         /// Which line of a full set makes room.
         replacement: Replacement in Any,
+        /// Chance that two lines of the same 256 B leave together, for each time that the run of stores they came with doubles; with
+        /// random replacement.
+        in_step: Factor in 0.0..=1.0,
+        /// The most that this chance becomes.
+        in_step_most: Factor in 0.0..=1.0,
+        /// Entries of the write pending queue above which each line leaves on its own.
+        in_step_queue: Count in 0..=1024,
     }
 }
 
@@ -334,6 +341,8 @@ section! {
         channels: Count in 1..=16,
         /// Entries of the write pending queue of a channel.
         wpq: Count in 1..=1024,
+        /// Time between two dirty lines that the misses of one core push out of the caches.
+        evict_interval: Duration in 0..=10 * US,
         /// Time for which a flushed line keeps its entry of a write pending queue while its core fetches lines: reads go first.
         flush_return: Duration in 0..=10 * US,
         /// Lines that one core may hold in the write pending queue of a channel.
