@@ -1,16 +1,23 @@
-//! Remainders of a division by a number that is known early, and often a power of two.
+//! Division by a number that is known early, and often a power of two.
 
 #[derive(Clone, Copy, Debug)]
 pub struct Modulus {
     modulus: u64,
     /// `modulus - 1` where that is a mask, else 0.
     mask: u64,
+    /// 2^64 / `modulus`, rounded up, for values of 32 bits: the error of their product is then too small to reach the quotient.
+    reciprocal: u64,
 }
 
 impl Modulus {
     pub fn new(modulus: u64) -> Self {
         let mask = if modulus.is_power_of_two() { modulus - 1 } else { 0 };
-        Self { modulus, mask }
+        let small = (2..=u64::from(u32::MAX)).contains(&modulus);
+        Self {
+            modulus,
+            mask,
+            reciprocal: if small { u64::MAX / modulus + 1 } else { 0 },
+        }
     }
 
     #[inline]
@@ -24,21 +31,46 @@ impl Modulus {
         if self.mask != 0 {
             value & self.mask
         } else {
-            value % self.modulus
+            self.divide(value).1
         }
+    }
+
+    /// `(value / modulus, value % modulus)`
+    #[inline(always)]
+    pub fn divide(self, value: u64) -> (u64, u64) {
+        if self.reciprocal == 0 || value > u64::from(u32::MAX) {
+            return (value / self.modulus, value % self.modulus);
+        }
+        let quotient = ((u128::from(value) * u128::from(self.reciprocal)) >> 64) as u64;
+        (quotient, value - quotient * self.modulus)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
-    fn remainders_are_those_of_a_division() {
+    fn small_numbers_are_divided_by_each_other() {
         for modulus in 1..70 {
             let by = Modulus::new(modulus);
             for value in (0..200).chain([u64::MAX - 1, u64::MAX]) {
                 assert_eq!(by.of(value), value % modulus);
+                assert_eq!(by.divide(value), (value / modulus, value % modulus));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_numbers_are_divided_by_each_other(modulus in 1u64.., value: u64, shifts in (0..64u32, 0..64u32)) {
+            let (modulus, value) = ((modulus >> shifts.0).max(1), value >> shifts.1);
+            let by = Modulus::new(modulus);
+            for value in [value, value / modulus * modulus, (value / modulus * modulus).wrapping_sub(1)] {
+                prop_assert_eq!(by.of(value), value % modulus);
+                prop_assert_eq!(by.divide(value), (value / modulus, value % modulus));
             }
         }
     }

@@ -18,7 +18,7 @@ const IDLE: (Time, Time) = (200 * NANOSECOND, 20_000 * NANOSECOND);
 /// Fetches and commits that are remembered, to know what a wait was for: as many as a core may have under way.
 const REMEMBERED: usize = 256;
 
-/// Accesses whose lines are looked up together: as many as a core of the host has misses under way.
+/// Accesses whose lines are looked up ahead: as many as a core of the host has misses under way.
 const AHEAD: usize = 16;
 
 /// How far a core is.
@@ -34,6 +34,16 @@ struct Committed {
     site: Site,
     kind: OpKind,
     at: Time,
+}
+
+/// What is remembered of a fetch.
+#[derive(Clone, Copy)]
+struct Fetched {
+    asked: Time,
+    done: Time,
+    site: Site,
+    from: FetchedFrom,
+    for_store: bool,
 }
 
 /// Rates of the platform that the books need.
@@ -54,15 +64,17 @@ pub struct CoreStream<S> {
     /// Accesses of the batch whose lines were looked up ahead.
     foretold: usize,
     thread: Thread,
-    ready: VecDeque<(Op, Site)>,
+    /// Ops that the last access takes, and how many of them were given to the machine.
+    ready: Vec<(Op, Site)>,
+    given: usize,
     combiner: Combiner,
     stage: Stage,
     /// The site of the op pulled last.
     current: Site,
     /// Sites of ops that have not committed, oldest first.
     buffered: VecDeque<(Site, OpKind)>,
-    commits: VecDeque<Committed>,
-    fetches: VecDeque<(Fetch, Site)>,
+    commits: Recent<Committed>,
+    fetches: Recent<Fetched>,
     wait: Time,
     /// Flushes or ntstores since the last fence.
     unordered: bool,
@@ -117,13 +129,14 @@ impl<S: Source> CoreStream<S> {
             next: 0,
             foretold: 0,
             thread: 0,
-            ready: VecDeque::new(),
+            ready: Vec::new(),
+            given: 0,
             combiner: Combiner::new(rates.fill_buffers),
             stage: Stage::Running,
             current: 0,
             buffered: VecDeque::new(),
-            commits: VecDeque::with_capacity(REMEMBERED),
-            fetches: VecDeque::with_capacity(REMEMBERED),
+            commits: Recent::new(),
+            fetches: Recent::new(),
             wait: IDLE.0,
             unordered: false,
             flush_run: Run::default(),
@@ -140,19 +153,17 @@ impl<S: Source> CoreStream<S> {
         let mut ledger = ledger.borrow_mut();
         let site = access.site;
         self.accesses += 1;
-        ledger.site(site).instructions += u64::from(access.instructions);
         // The instruction of the access itself is its op.
-        let others = access
-            .instructions
-            .saturating_sub(u32::from(access.kind != OpKind::Compute));
+        let own = u32::from(access.kind != OpKind::Compute);
+        let others = access.instructions.saturating_sub(own);
         if others > 0 {
-            ledger.spend(site, Cause::Compute, Time::from(others) * self.rates.instruction);
-            self.ready.push_back((Op::new(OpKind::Compute, 0, others), site));
+            self.ready.push((Op::new(OpKind::Compute, 0, others), site));
         }
+        let time = Time::from(others) * self.rates.instruction + Time::from(own) * self.rates.op;
+        ledger.compute(site, access.instructions, time);
         if access.kind == OpKind::Compute {
             return;
         }
-        ledger.spend(site, Cause::Compute, self.rates.op);
         if !has_address(access.kind) || access.kind == OpKind::LockedRmw {
             self.drain(&mut ledger);
             self.end_runs(&mut ledger);
@@ -164,7 +175,7 @@ impl<S: Source> CoreStream<S> {
                 facts.fences += 1;
                 facts.empty_fences += u64::from(access.kind == OpKind::Sfence && !self.unordered);
                 self.unordered = false;
-                self.ready.push_back((Op::new(access.kind, 0, 0), site));
+                self.ready.push((Op::new(access.kind, 0, 0), site));
             }
             OpKind::NtStore => {
                 self.unordered = true;
@@ -194,7 +205,7 @@ impl<S: Source> CoreStream<S> {
                     if let Some(ended) = ended {
                         end_flush_run(&mut ledger, ended);
                     }
-                    self.ready.push_back((Op::new(kind, line, LINE as u32), site));
+                    self.ready.push((Op::new(kind, line, LINE as u32), site));
                 }
             }
             kind => {
@@ -207,7 +218,7 @@ impl<S: Source> CoreStream<S> {
                     } else {
                         ledger.write(self.thread, site, kind, address, bytes);
                     }
-                    self.ready.push_back((Op::new(kind, address, bytes), site));
+                    self.ready.push((Op::new(kind, address, bytes), site));
                 }
             }
         }
@@ -216,7 +227,7 @@ impl<S: Source> CoreStream<S> {
     fn send(&mut self, ledger: &mut Ledger, left: Combined) {
         ledger.combined(left.site);
         self.ready
-            .push_back((Op::new(OpKind::NtStore, left.address, left.bytes), left.site));
+            .push((Op::new(OpKind::NtStore, left.address, left.bytes), left.site));
     }
 
     /// Everything in the write-combining buffers goes.
@@ -260,8 +271,8 @@ impl<S: Source> CoreStream<S> {
                 let mut ledger = ledger.borrow_mut();
                 self.drain(&mut ledger);
                 self.end_runs(&mut ledger);
-                self.ready.push_back((Op::new(OpKind::Mfence, 0, 0), self.current));
-                self.ready.push_back((Op::new(OpKind::Stamp, 0, 0), self.current));
+                self.ready.push((Op::new(OpKind::Mfence, 0, 0), self.current));
+                self.ready.push((Op::new(OpKind::Stamp, 0, 0), self.current));
                 self.stage = Stage::Fenced;
                 None
             }
@@ -271,14 +282,12 @@ impl<S: Source> CoreStream<S> {
     /// The wait of an op behind the store buffer goes to those that committed meanwhile.
     fn blame_commits(&self, ledger: &mut Ledger, from: Time, until: Time) {
         let mut since = from;
-        for commit in self.commits.iter().filter(|commit| commit.at > from) {
+        for commit in self.commits.row(|commit| commit.at > from) {
             let time = commit.at.min(until).saturating_sub(since);
             since = since.max(commit.at.min(until));
             match commit.kind {
                 OpKind::Store => match self.fetch_done(commit.at, true) {
-                    Some((fetch, _)) => {
-                        ledger.spend_on_fetch(commit.site, fetch.from, fetch.done - fetch.asked, time);
-                    }
+                    Some(fetch) => ledger.spend_on_fetch(commit.site, fetch.from, fetch.done - fetch.asked, time),
                     None => ledger.spend(commit.site, Cause::Cache, time),
                 },
                 OpKind::Sfence => ledger.spend(commit.site, Cause::Fence, time),
@@ -288,10 +297,10 @@ impl<S: Source> CoreStream<S> {
         ledger.spend(self.current, Cause::Queue, until - since);
     }
 
-    fn fetch_done(&self, at: Time, for_store: bool) -> Option<(Fetch, Site)> {
-        let mut fetches = self.fetches.iter().rev();
+    fn fetch_done(&self, at: Time, for_store: bool) -> Option<Fetched> {
+        let mut fetches = self.fetches.backwards();
         fetches
-            .find(|(fetch, _)| fetch.done == at && fetch.for_store == for_store)
+            .find(|fetch| fetch.done == at && fetch.for_store == for_store)
             .copied()
     }
 }
@@ -309,11 +318,37 @@ fn end_flush_run(ledger: &mut Ledger, run: Run) {
     facts.long_run_lines += if lines >= LONG_RUN_LINES { lines } else { 0 };
 }
 
-fn remember<T>(ring: &mut VecDeque<T>, one: T) {
-    if ring.len() == REMEMBERED {
-        ring.pop_front();
+/// The last few of a series.
+struct Recent<T> {
+    ring: Box<[Option<T>]>,
+    next: usize,
+}
+
+impl<T: Copy> Recent<T> {
+    fn new() -> Self {
+        Self {
+            ring: vec![None; REMEMBERED].into(),
+            next: 0,
+        }
     }
-    ring.push_back(one);
+
+    #[inline]
+    fn push(&mut self, one: T) {
+        self.ring[self.next % REMEMBERED] = Some(one);
+        self.next += 1;
+    }
+
+    /// The last first.
+    fn backwards(&self) -> impl Iterator<Item = &T> {
+        let (later, earlier) = self.ring.split_at(self.next % REMEMBERED);
+        later.iter().rev().chain(earlier.iter().rev()).map_while(Option::as_ref)
+    }
+
+    /// The longest row of them up to the last in which each is one of those looked for, the first first.
+    fn row(&self, is_one: impl Fn(&T) -> bool) -> impl Iterator<Item = T> {
+        let count = self.backwards().take_while(|one| is_one(one)).count();
+        (self.next - count..self.next).filter_map(|number| self.ring[number % REMEMBERED])
+    }
 }
 
 impl<S> AsRef<CoreStream<S>> for CoreStream<S> {
@@ -328,13 +363,16 @@ impl<S: Source> Program for CoreStream<S> {
     #[inline]
     fn next_op(&mut self) -> Option<Op> {
         loop {
-            if let Some((op, site)) = self.ready.pop_front() {
+            if let Some(&(op, site)) = self.ready.get(self.given) {
+                self.given += 1;
                 self.current = site;
                 if is_flush(op.kind) || matches!(op.kind, OpKind::Store | OpKind::NtStore | OpKind::Sfence) {
                     self.buffered.push_back((site, op.kind));
                 }
                 return Some(op);
             }
+            self.ready.clear();
+            self.given = 0;
             if self.stage != Stage::Running {
                 self.stage = Stage::Stamped;
                 return None;
@@ -360,7 +398,10 @@ impl<S: Source> Program for CoreStream<S> {
         self.foretold = soon.end;
         let ledger = self.ledger.borrow();
         for access in &self.batch[soon] {
-            ledger.expect(access.address);
+            // The books know nothing of lines that are only loaded.
+            if access.kind != OpKind::Load {
+                ledger.expect(access.address);
+            }
             name(access.address);
         }
     }
@@ -380,13 +421,20 @@ impl<S: Source> Program for CoreStream<S> {
             ledger.fetched(site);
         }
         drop(ledger);
-        remember(&mut self.fetches, (fetch, site));
+        let fetched = Fetched {
+            asked: fetch.asked,
+            done: fetch.done,
+            site,
+            from: fetch.from,
+            for_store: fetch.for_store,
+        };
+        self.fetches.push(fetched);
     }
 
     #[inline]
     fn committed(&mut self, at: Time) {
         let (site, kind) = self.buffered.pop_front().expect("what commits was issued");
-        remember(&mut self.commits, Committed { site, kind, at });
+        self.commits.push(Committed { site, kind, at });
     }
 
     fn waited(&mut self, from: Time, until: Time, on: Wait) {
@@ -394,7 +442,7 @@ impl<S: Source> Program for CoreStream<S> {
         let mut ledger = ledger.borrow_mut();
         match on {
             Wait::Window => match self.fetch_done(until, false) {
-                Some((fetch, site)) => ledger.spend_on_fetch(site, fetch.from, fetch.done - fetch.asked, until - from),
+                Some(fetch) => ledger.spend_on_fetch(fetch.site, fetch.from, fetch.done - fetch.asked, until - from),
                 None => ledger.spend(self.current, Cause::Cache, until - from),
             },
             Wait::FillBuffer => ledger.spend(self.current, Cause::Queue, until - from),

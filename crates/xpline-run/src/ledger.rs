@@ -105,6 +105,15 @@ impl Ledger {
         self.site(site).time_ps[cause as usize] += time;
     }
 
+    /// A site went through instructions, which took so long.
+    #[inline]
+    pub fn compute(&mut self, site: Site, instructions: u32, time: Time) {
+        self.time_ps[Cause::Compute as usize] += time;
+        let facts = self.site(site);
+        facts.instructions += u64::from(instructions);
+        facts.time_ps[Cause::Compute as usize] += time;
+    }
+
     /// A site waited for a line that took `latency` to come: the wait goes to the causes in the proportions of the latency.
     ///
     /// What is above the least latency seen so far of lines from there is time in queues.
@@ -279,13 +288,28 @@ impl Ledger {
     /// The run is over: what nobody flushed is known.
     pub fn close(&mut self) {
         let mut unflushed: BTreeMap<(Site, u64), u64> = BTreeMap::new();
-        for (address, line) in self.shadow.lines() {
-            match (line.state, line.writer()) {
-                (State::Dirty, Some(writer)) if !line.locked => {
-                    *unflushed.entry((writer, address / PAGE)).or_default() += 1;
+        for (address, lines) in self.shadow.pages() {
+            let page = address / PAGE;
+            let mut add = |(writer, lines)| {
+                if lines > 0 {
+                    *unflushed.entry((writer, page)).or_default() += lines;
                 }
-                (State::Flushed | State::Past, _) => _ = self.persisted.insert(address / PAGE),
-                _ => {}
+            };
+            let mut persisted = false;
+            let mut in_a_row = (0, 0);
+            for line in lines {
+                persisted |= matches!(line.state, State::Flushed | State::Past);
+                if let (State::Dirty, Some(writer), false) = (line.state, line.writer(), line.locked) {
+                    if writer != in_a_row.0 {
+                        add(in_a_row);
+                        in_a_row = (writer, 0);
+                    }
+                    in_a_row.1 += 1;
+                }
+            }
+            add(in_a_row);
+            if persisted {
+                self.persisted.insert(page);
             }
         }
         for ((site, page), lines) in unflushed {

@@ -115,13 +115,18 @@ fn drive<S: Source, P: Program + AsRef<CoreStream<S>>, T>(
     let mut streams: Vec<P> = Vec::new();
     let mut timeline = Timeline::new(machine.counters());
     let mut running = true;
+    let mut written = Vec::new();
     while running {
         let in_use = feed.borrow().cores_in_use();
         streams.extend((streams.len()..in_use).map(|core| wrap(CoreStream::new(core, &feed, &ledger, rates))));
         running = machine.advance(&mut streams, machine.now() + SLICE) || feed.borrow().cores_in_use() > streams.len();
         {
             let mut ledger = ledger.borrow_mut();
-            machine.take_media_writes(|write| ledger.media_wrote(write));
+            machine.take_media_writes(|write| {
+                ledger.expect(write.address);
+                written.push(write);
+            });
+            written.drain(..).for_each(|write| ledger.media_wrote(write));
             ledger.end_slice();
         }
         if timeline.is_due(machine.now()) {

@@ -1,6 +1,6 @@
 //! What happened to each line of tracked memory: who wrote it last, and how far it is on its way to be persistent.
 
-use std::hint::black_box;
+use prefetch_index::prefetch_index;
 
 use crate::access::{LINE, Site};
 
@@ -99,16 +99,18 @@ impl Shadow {
     /// A line will be looked up soon: the host fetches what is known of it meanwhile.
     #[inline]
     pub fn expect(&self, address: u64) {
-        black_box(self.known(address).map(|line| line.state));
+        let line = address / LINE;
+        if let Some(Some(groups)) = self.pages.get((line / PAGE_LINES) as usize) {
+            prefetch_index(groups, (line % PAGE_LINES / GROUP) as usize);
+        }
     }
 
-    /// Every line that was touched, with its address.
-    pub fn lines(&self) -> impl Iterator<Item = (u64, &Line)> {
+    /// The lines of every 64 KiB that were touched, with the address of the first.
+    pub fn pages(&self) -> impl Iterator<Item = (u64, impl Iterator<Item = &Line>)> {
         let pages = (0..).zip(&self.pages);
-        pages.flat_map(|(page, groups)| {
-            let first = page * PAGE_LINES;
-            let lines = groups.iter().flatten().flat_map(|group| &group.0);
-            (first..).zip(lines).map(|(number, line)| (number * LINE, line))
+        pages.filter_map(|(page, groups)| {
+            let lines = groups.as_ref()?.iter().flat_map(|group| &group.0);
+            Some((page * PAGE_LINES * LINE, lines))
         })
     }
 }
@@ -140,7 +142,10 @@ mod tests {
         assert_eq!(shadow.known((1 << 30) + 63).unwrap().writer(), Some(7));
         assert_eq!(shadow.known((1 << 30) + 64).unwrap().writer(), None);
         assert!(shadow.known(1 << 31).is_none());
-        let written = shadow.lines().filter(|(_, line)| line.writer().is_some());
-        assert_eq!(written.map(|(address, _)| address).collect::<Vec<_>>(), [1 << 30]);
+        let pages: Vec<(u64, usize)> = shadow
+            .pages()
+            .map(|(address, lines)| (address, lines.filter(|line| line.writer().is_some()).count()))
+            .collect();
+        assert_eq!(pages, [(1 << 30, 1)]);
     }
 }

@@ -1,5 +1,6 @@
 //! The address indirection table: where a page lives on the media, with a cache of its entries in the DIMM's own DRAM.
 
+use crate::modulus::Modulus;
 use crate::tags;
 
 /// Which pages' translations are cached.
@@ -14,7 +15,7 @@ pub struct AitCache {
     /// Marks of each set, a bit a way.
     marks: Vec<u64>,
     all_marked: u64,
-    sets: u32,
+    sets: Modulus,
     last: usize,
 }
 
@@ -27,7 +28,7 @@ impl AitCache {
             stride,
             marks: vec![0; sets as usize],
             all_marked: u64::MAX >> (64 - ways),
-            sets: sets as u32,
+            sets: Modulus::new(sets),
             last: ways as usize - 1,
         }
     }
@@ -36,11 +37,11 @@ impl AitCache {
     #[inline]
     pub fn touch(&mut self, page: u64) -> bool {
         let page = page as u32;
-        let set = (page % self.sets) as usize;
+        let set = self.sets.of(page.into()) as usize;
         let start = set * self.stride;
         let ways = &mut self.tags[start..start + self.stride];
         let marks = &mut self.marks[set];
-        let place = tags::find(ways, page + 1, 0);
+        let place = tags::find(ways, page + 1);
         let way = place.unwrap_or_else(|| ((!*marks).trailing_zeros() as usize).min(self.last));
         ways[way] = page + 1;
         *marks |= 1 << way;

@@ -1,6 +1,7 @@
 //! One channel of DDR4 DRAM: banks with row buffers behind one data bus.
 
 use crate::counters::DimmCounters;
+use crate::modulus::Modulus;
 use crate::platform::Dram;
 use crate::time::Time;
 use crate::way::{Follow, Part};
@@ -10,8 +11,8 @@ pub struct DramDimm {
     bus: Bus,
     /// Bytes of the channel's address space that find one row open (see the platform file).
     span_shift: u32,
-    low_banks: u64,
-    high_banks: u64,
+    low_banks: Modulus,
+    high_banks: Modulus,
     high_shift: u32,
     /// Bus time of a read and of a write.
     read_slot: Time,
@@ -101,8 +102,8 @@ impl DramDimm {
             ],
             bus: Bus::default(),
             span_shift: dram.open_span.trailing_zeros(),
-            low_banks: u64::from(dram.low_banks),
-            high_banks: u64::from((banks / dram.low_banks).max(1)),
+            low_banks: Modulus::new(dram.low_banks.into()),
+            high_banks: Modulus::new((banks / dram.low_banks).max(1).into()),
             high_shift: dram.high_bank_span.trailing_zeros(),
             read_slot: burst + dram.read_gap,
             write_slot: burst + dram.write_gap,
@@ -147,7 +148,7 @@ impl DramDimm {
     #[inline]
     fn open(&mut self, address: u64, at: Time, cycle: Time) -> Time {
         let span = address >> self.span_shift;
-        let bank = span % self.low_banks + self.low_banks * ((address >> self.high_shift) % self.high_banks);
+        let bank = self.low_banks.of(span) + self.low_banks.get() * self.high_banks.of(address >> self.high_shift);
         let bank = &mut self.banks[bank as usize];
         if let Some(row) = bank.opened.iter().find(|row| row.span == span) {
             self.counters.buffer_hits += 1;

@@ -1,11 +1,13 @@
 //! The 3D XPoint media behind one DIMM's controller: banks, and the rates that the port and the power budget allow.
 
+use crate::modulus::Modulus;
 use crate::platform::Optane;
 use crate::time::Time;
 use crate::way::{Follow, Part};
 
 pub struct Media {
     banks: Vec<Bank>,
+    by_bank: Modulus,
     read_port: Time,
     write_port: Time,
     read_interval: Time,
@@ -48,6 +50,7 @@ impl Media {
         let ahead = 1.0 - peak_interval as f64 / write_interval as f64;
         Self {
             banks: vec![Bank::default(); media.banks as usize],
+            by_bank: Modulus::new(media.banks.into()),
             read_port: 0,
             write_port: 0,
             read_interval,
@@ -72,7 +75,7 @@ impl Media {
     fn bank(&self, xpline: u64) -> usize {
         let span = (xpline >> self.span_shift) & self.span_mask;
         let turned = xpline ^ (span.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60);
-        (turned % self.banks.len() as u64) as usize
+        self.by_bank.of(turned) as usize
     }
 
     /// Read one XPLine not before `at`; returns when its data are in the controller.

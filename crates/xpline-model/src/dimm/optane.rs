@@ -228,7 +228,10 @@ impl OptaneDimm {
     #[inline]
     fn stage(&mut self, taken: Time) -> Time {
         let room = std::mem::replace(&mut self.staged[self.next_staged], taken);
-        self.next_staged = (self.next_staged + 1) % self.staged.len();
+        self.next_staged += 1;
+        if self.next_staged == self.staged.len() {
+            self.next_staged = 0;
+        }
         room
     }
 

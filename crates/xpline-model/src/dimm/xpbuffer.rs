@@ -92,7 +92,7 @@ impl XpBuffer {
     }
 
     /// Give the slot (from [`Self::victim`]) to a line; it becomes the newest.
-    #[inline]
+    #[inline(always)]
     pub fn replace(&mut self, slot: usize, xpline: u64) -> &mut Entry {
         if slot == self.used {
             self.used += 1;

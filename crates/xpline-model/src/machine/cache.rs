@@ -1,6 +1,6 @@
 //! One set-associative cache: which lines it holds and which of them are dirty. No time in here.
 
-use std::hint::black_box;
+use prefetch_index::prefetch_index;
 
 use crate::modulus::Modulus;
 use crate::platform::Replacement;
@@ -23,16 +23,18 @@ pub struct Neighbour {
 /// Lines of a group, which is 256 B: they go to neighbouring sets of one slice.
 const GROUP: u64 = 4;
 
-const DIRTY: u32 = 1 << 31;
+const DIRTY: u32 = tags::MARK;
 const EMPTY: u32 = 0;
 
 /// Lines are numbered from 0 (address / 64) and stay below 2^31 - 1, which is 128 GiB.
 pub struct Cache {
     /// A line number plus 1 and its [`DIRTY`] bit each; within a set the most recently used comes first, but with random replacement
     /// each line keeps its way.
-    /// A set starts every `stride` entries, on a boundary of the host's cache lines from `first` on.
+    /// A set starts every `stride` entries from `first` on, such that one of 16 ways or less is in one line of the host's cache.
     entries: Vec<u32>,
     first: usize,
+    /// Entries of a set that tags are looked for in, a multiple of [`tags::BLOCK`].
+    used: usize,
     stride: usize,
     ways: usize,
     /// Sets of a slice, indexed by the low bits of the line; a hash of its group chooses the slice.
@@ -45,13 +47,22 @@ pub struct Cache {
     random: u64,
 }
 
+/// Where a set of a cache starts.
+#[derive(Clone, Copy)]
+pub struct Set(usize);
+
 /// Entries in a line of the host's cache.
 const HOST_LINE: usize = 16;
 
 impl Cache {
     pub fn new(lines: u64, ways: u32, slices: u32, replacement: Replacement) -> Self {
         let sets = lines / u64::from(ways) / u64::from(slices);
-        let stride = (ways as usize).next_multiple_of(tags::BLOCK);
+        let used = (ways as usize).next_multiple_of(tags::BLOCK);
+        let stride = if used <= HOST_LINE {
+            used.next_power_of_two()
+        } else {
+            used
+        };
         let entries = vec![EMPTY; (sets * u64::from(slices)) as usize * stride + HOST_LINE];
         Self {
             first: entries
@@ -59,6 +70,7 @@ impl Cache {
                 .align_offset(HOST_LINE * size_of::<u32>())
                 .min(HOST_LINE),
             entries,
+            used,
             stride,
             ways: ways as usize,
             sets: Modulus::new(sets),
@@ -70,53 +82,77 @@ impl Cache {
         }
     }
 
-    /// Where the set of a line starts.
-    #[inline]
-    fn start(&self, line: u64) -> usize {
+    /// The set of a line.
+    #[inline(always)]
+    pub fn set_of(&self, line: u64) -> Set {
         let mut set = self.sets.of(line);
         if self.slices > 1 {
             // Fibonacci hashing; the high half scaled to the number of slices, which need not be a power of two.
             let spread = (line / GROUP).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             set += ((spread * self.slices) >> 32) * self.sets.get();
         }
-        self.first + set as usize * self.stride
+        Set(self.first + set as usize * self.stride)
     }
 
-    #[inline]
-    fn set(&mut self, line: u64) -> &mut [u32] {
-        let start = self.start(line);
-        &mut self.entries[start..start + self.stride]
+    #[inline(always)]
+    fn entries(&self, set: Set) -> &[u32] {
+        &self.entries[set.0..set.0 + self.used]
     }
 
-    /// The line will be looked up soon: the host fetches its set meanwhile.
+    #[inline(always)]
+    fn entries_mut(&mut self, set: Set) -> &mut [u32] {
+        &mut self.entries[set.0..set.0 + self.used]
+    }
+
+    /// A set will be looked up soon: the host fetches it meanwhile.
     #[inline]
-    pub fn expect(&self, line: u64) {
-        let start = self.start(line);
-        black_box((self.entries[start], self.entries[start + self.stride - 1]));
+    pub fn expect(&self, set: Set) {
+        prefetch_index(&self.entries, set.0);
+        if self.stride > HOST_LINE {
+            prefetch_index(&self.entries, set.0 + self.ways - 1);
+        }
+    }
+
+    /// The line that will go first from a set, where the least recently used goes.
+    #[inline(always)]
+    pub fn next_victim(&self, set: Set) -> u64 {
+        u64::from(self.entries(set)[self.ways - 1] & !DIRTY).wrapping_sub(1)
     }
 
     /// Whether the line is here; if so it becomes the most recently used, and dirty when `write`.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool) -> bool {
-        let set = self.set(line);
-        let Some(way) = find(set, line) else { return false };
-        let entry = set[way] | if write { DIRTY } else { 0 };
-        tags::to_front(set, way, entry);
+        self.touch_in(self.set_of(line), line, write)
+    }
+
+    /// The same, of a line whose set is known.
+    #[inline(always)]
+    pub fn touch_in(&mut self, set: Set, line: u64, write: bool) -> bool {
+        let entries = self.entries_mut(set);
+        let Some(way) = find(entries, line) else { return false };
+        let entry = entries[way] | if write { DIRTY } else { 0 };
+        tags::to_front(entries, way, entry);
         true
     }
 
     /// Whether the line is here, without using it.
-    pub fn holds(&mut self, line: u64) -> bool {
-        find(self.set(line), line).is_some()
+    pub fn holds(&self, line: u64) -> bool {
+        find(self.entries(self.set_of(line)), line).is_some()
     }
 
     /// Put in a line that is not here; the victim, the one used longest ago, is returned.
     #[inline]
     pub fn insert(&mut self, line: u64, dirty: bool) -> Option<Victim> {
+        self.insert_in(self.set_of(line), line, dirty)
+    }
+
+    /// The same, of a line whose set is known.
+    #[inline(always)]
+    pub fn insert_in(&mut self, set: Set, line: u64, dirty: bool) -> Option<Victim> {
         let last = self.ways - 1;
-        let set = self.set(line);
-        let old = set[last];
-        tags::to_front(set, last, entry(line, dirty));
+        let entries = self.entries_mut(set);
+        let old = entries[last];
+        tags::to_front(entries, last, entry(line, dirty));
         self.replaced(old)
     }
 
@@ -134,12 +170,12 @@ impl Cache {
         }
         let has_holes = self.occupied < self.capacity;
         let ways = self.ways;
-        let set = self.set(line);
-        if has_holes && set[way] != EMPTY {
-            way = set[..ways].iter().position(|&entry| entry == EMPTY).unwrap_or(way);
+        let entries = self.entries_mut(self.set_of(line));
+        if has_holes && entries[way] != EMPTY {
+            way = tags::find(entries, EMPTY).filter(|&way| way < ways).unwrap_or(way);
         }
         *before = Neighbour { group, way };
-        let old = std::mem::replace(&mut set[way], entry(line, dirty));
+        let old = std::mem::replace(&mut entries[way], entry(line, dirty));
         self.replaced(old)
     }
 
@@ -164,20 +200,20 @@ impl Cache {
     }
 
     /// Take the line out; `Some(dirty)` if it was here.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, line: u64) -> Option<bool> {
         if self.occupied == 0 {
             return None;
         }
         let (last, random) = (self.ways - 1, self.replacement == Replacement::Random);
-        let set = self.set(line);
-        let way = find(set, line)?;
-        let dirty = set[way] & DIRTY != 0;
+        let entries = self.entries_mut(self.set_of(line));
+        let way = find(entries, line)?;
+        let dirty = entries[way] & DIRTY != 0;
         if random {
-            set[way] = EMPTY;
+            entries[way] = EMPTY;
         } else {
-            set.copy_within(way + 1..=last, way);
-            set[last] = EMPTY;
+            entries.copy_within(way + 1..=last, way);
+            entries[last] = EMPTY;
         }
         self.occupied -= 1;
         Some(dirty)
@@ -194,10 +230,10 @@ impl Cache {
         if self.occupied == 0 {
             return None;
         }
-        let set = self.set(line);
-        let way = find(set, line)?;
-        let dirty = set[way] & DIRTY != 0;
-        set[way] &= !DIRTY;
+        let entries = self.entries_mut(self.set_of(line));
+        let way = find(entries, line)?;
+        let dirty = entries[way] & DIRTY != 0;
+        entries[way] &= !DIRTY;
         Some(dirty)
     }
 
@@ -217,9 +253,9 @@ fn entry(line: u64, dirty: bool) -> u32 {
     key(line) | if dirty { DIRTY } else { 0 }
 }
 
-#[inline]
+#[inline(always)]
 fn find(set: &[u32], line: u64) -> Option<usize> {
-    tags::find(set, key(line), DIRTY)
+    tags::find(set, key(line))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::Lookup;
+use super::hierarchy::Found;
 use super::pending::Pending;
 use super::prefetch::Prefetcher;
 use super::step::Order;
@@ -36,15 +37,15 @@ pub struct Commit {
     pub owned_at: Option<Time>,
 }
 
-/// An op whose time has not come, and how far it got.
-#[derive(Clone, Copy, Debug)]
-pub enum Held {
+/// How far an op got whose time has not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
     /// Not begun.
-    Fresh(Op),
+    Fresh,
     /// It has its place in the window.
-    Admitted(Op),
+    Admitted,
     /// A load that missed the L1d and needs a fill buffer.
-    Missed(Op, Lookup),
+    Missed,
 }
 
 pub struct Core {
@@ -53,7 +54,9 @@ pub struct Core {
     pub waiting_since: Time,
     pub waited: Option<(Wait, Time)>,
     /// An op pulled from the program that could not go yet.
-    pub held: Option<Held>,
+    pub held: Option<(Op, Stage)>,
+    /// What the look-up of a load that missed has found.
+    pub missed: Lookup,
     pub window: Window,
     pub fills: Pending,
     /// Lines of ntstores, where they are not in fill buffers.
@@ -88,6 +91,10 @@ impl Core {
             waiting_since: 0,
             waited: None,
             held: None,
+            missed: Lookup {
+                found: Found::Memory,
+                room: 0,
+            },
             window: Window::new(core.window),
             fills: Pending::new(core.fill_buffers),
             combining: (core.combining_buffers > 0).then(|| Pending::new(core.combining_buffers)),

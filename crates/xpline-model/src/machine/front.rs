@@ -1,8 +1,8 @@
 //! The front end of a core: it pulls ops in program order, issues loads, and fills the store buffer.
 
-use super::core::{Commit, Held, Waiting};
+use super::core::{Commit, Stage, Waiting};
 use super::hierarchy::Found;
-use super::{Agent, LINE, Lookup, Machine};
+use super::{Agent, LINE, Machine};
 use crate::op::{Op, OpKind};
 use crate::program::{Program, Wait};
 use crate::time::Time;
@@ -12,9 +12,9 @@ enum Outcome {
     /// It went; the next may go at this time.
     Next(Time),
     /// It goes on at this time, from where it got to.
-    Later(Time, Held),
+    Later(Time, Stage),
     /// It waits until the commit engine wakes the front end.
-    Wait(Waiting, Held),
+    Wait(Waiting, Stage),
 }
 
 impl Machine {
@@ -27,13 +27,13 @@ impl Machine {
             program.waited(since, now, on);
         }
         loop {
-            let held = match self.cores[core].held.take() {
+            let (op, stage) = match self.cores[core].held.take() {
                 Some(held) => held,
                 None => match program.next_op() {
                     Some(op) => {
                         let caches = &self.caches;
                         program.foretell(|address| caches.expect(core, address / LINE));
-                        Held::Fresh(op)
+                        (op, Stage::Fresh)
                     }
                     None => {
                         self.cores[core].waiting = Waiting::Ended;
@@ -42,23 +42,23 @@ impl Machine {
                     }
                 },
             };
-            match self.issue(core, held, program, now) {
+            match self.issue(core, op, stage, program, now) {
                 Outcome::Next(time) => now = time,
-                Outcome::Later(time, held) => {
+                Outcome::Later(time, stage) => {
                     if P::WATCHED {
-                        let on = match held {
-                            Held::Fresh(_) | Held::Missed(..) => Wait::FillBuffer,
-                            Held::Admitted(op) if op.kind == OpKind::LockedRmw => Wait::Drain,
-                            Held::Admitted(_) => Wait::Window,
+                        let on = match stage {
+                            Stage::Fresh | Stage::Missed => Wait::FillBuffer,
+                            Stage::Admitted if op.kind == OpKind::LockedRmw => Wait::Drain,
+                            Stage::Admitted => Wait::Window,
                         };
                         program.waited(now, time, on);
                     }
-                    self.cores[core].held = Some(held);
+                    self.cores[core].held = Some((op, stage));
                     now = time;
                 }
-                Outcome::Wait(waiting, held) => {
+                Outcome::Wait(waiting, stage) => {
                     self.cores[core].waiting_since = now;
-                    self.cores[core].held = Some(held);
+                    self.cores[core].held = Some((op, stage));
                     self.cores[core].waiting = waiting;
                     self.turns.end();
                     return;
@@ -73,11 +73,10 @@ impl Machine {
     }
 
     #[inline]
-    fn issue<P: Program>(&mut self, core: usize, held: Held, program: &mut P, now: Time) -> Outcome {
-        let op = match held {
-            Held::Missed(op, lookup) => return self.issue_miss(core, op, lookup, program, now),
-            Held::Admitted(op) => op,
-            Held::Fresh(op) => {
+    fn issue<P: Program>(&mut self, core: usize, op: Op, stage: Stage, program: &mut P, now: Time) -> Outcome {
+        match stage {
+            Stage::Admitted | Stage::Missed => {}
+            Stage::Fresh => {
                 let micro_ops = if op.kind == OpKind::Compute {
                     u64::from(op.size)
                 } else {
@@ -85,26 +84,25 @@ impl Machine {
                 };
                 let room = self.cores[core].window.admit(micro_ops, now);
                 if room > now {
-                    return Outcome::Later(room, Held::Admitted(op));
+                    return Outcome::Later(room, Stage::Admitted);
                 }
-                op
             }
-        };
+        }
         match op.kind {
             OpKind::Compute if op.addr > 0 => Outcome::Next(now + op.addr),
             OpKind::Compute => Outcome::Next(now + Time::from(op.size) * self.timing.instruction),
-            OpKind::Load => self.load(core, op, program, now),
+            OpKind::Load => self.load(core, op, stage, program, now),
             OpKind::Prefetch => self.take_hint(core, program, op, now),
             OpKind::Store | OpKind::NtStore | OpKind::Clwb | OpKind::ClflushOpt | OpKind::Clflush | OpKind::Sfence => {
                 self.buffer(core, program, op, now)
             }
-            OpKind::Mfence => self.full_fence(core, program, op, now),
+            OpKind::Mfence => self.full_fence(core, program, now),
             OpKind::Lfence => self.load_fence(core, program, now),
             OpKind::LockedRmw => self.locked(core, program, op, now),
             OpKind::Mispredict => self.mispredict(core, now),
             OpKind::Stamp => {
                 if self.cores[core].fences > 0 {
-                    return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
+                    return Outcome::Wait(Waiting::Drain, Stage::Admitted);
                 }
                 let retired = self.cores[core].window.all_retired(now) + self.timing.stamp;
                 program.stamp(retired);
@@ -135,31 +133,27 @@ impl Machine {
     }
 
     #[inline]
-    fn load<P: Program>(&mut self, core: usize, op: Op, program: &mut P, now: Time) -> Outcome {
-        self.counted.loads += 1;
-        self.counted.bytes_loaded += u64::from(op.size);
-        let line = op.addr / LINE;
-        let lookup = self.look_up(core, line, false, now);
-        if lookup.found == Found::L1 {
+    fn load<P: Program>(&mut self, core: usize, op: Op, stage: Stage, program: &mut P, now: Time) -> Outcome {
+        let lookup = if stage == Stage::Missed {
+            self.cores[core].missed
+        } else {
+            self.counted.loads += 1;
+            self.counted.bytes_loaded += u64::from(op.size);
+            self.look_up(core, op.addr / LINE, false, now)
+        };
+        let state = &mut self.cores[core];
+        let done = if lookup.found == Found::L1 {
             let hit = now + self.timing.l1d_hit;
-            let done = self.cores[core]
-                .fills
-                .under_way(line, now)
-                .map_or(hit, |filled| filled.max(hit));
-            self.cores[core].window.load_completes(done);
-            program.loaded(done - now);
-            return Outcome::Next(now + self.timing.op_interval);
-        }
-        self.issue_miss(core, op, lookup, program, now)
-    }
-
-    #[inline]
-    fn issue_miss<P: Program>(&mut self, core: usize, op: Op, lookup: Lookup, program: &mut P, now: Time) -> Outcome {
-        let free = self.cores[core].fills.free_at();
-        if free > now {
-            return Outcome::Later(free, Held::Missed(op, lookup));
-        }
-        let done = self.fetch(core, program, op.addr, false, lookup, now);
+            let filled = state.fills.under_way(op.addr / LINE, now);
+            filled.map_or(hit, |filled| filled.max(hit))
+        } else {
+            let free = state.fills.free_at();
+            if free > now {
+                state.missed = lookup;
+                return Outcome::Later(free, Stage::Missed);
+            }
+            self.fetch(core, program, op.addr, false, lookup, now)
+        };
         self.cores[core].window.load_completes(done);
         program.loaded(done - now);
         Outcome::Next(now + self.timing.op_interval)
@@ -169,7 +163,7 @@ impl Machine {
     fn buffer<P: Program>(&mut self, core: usize, program: &mut P, op: Op, now: Time) -> Outcome {
         let state = &mut self.cores[core];
         if state.store_buffer.len() == self.timing.store_buffer {
-            return Outcome::Wait(Waiting::StoreBuffer, Held::Admitted(op));
+            return Outcome::Wait(Waiting::StoreBuffer, Stage::Admitted);
         }
         state.store_buffer.push_back(Commit {
             kind: op.kind,
@@ -189,10 +183,10 @@ impl Machine {
     }
 
     /// Everything before a full fence must have left the store buffer, be accepted by memory, and have retired.
-    fn full_fence<P: Program>(&mut self, core: usize, program: &mut P, op: Op, now: Time) -> Outcome {
+    fn full_fence<P: Program>(&mut self, core: usize, program: &mut P, now: Time) -> Outcome {
         let state = &self.cores[core];
         if !state.store_buffer.is_empty() {
-            return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
+            return Outcome::Wait(Waiting::Drain, Stage::Admitted);
         }
         let done = state.window.all_retired(now).max(state.accepted).max(state.commit_free) + self.timing.fence;
         self.counted.fences += 1;
@@ -216,11 +210,11 @@ impl Machine {
     fn locked<P: Program>(&mut self, core: usize, program: &mut P, op: Op, now: Time) -> Outcome {
         let state = &self.cores[core];
         if !state.store_buffer.is_empty() {
-            return Outcome::Wait(Waiting::Drain, Held::Admitted(op));
+            return Outcome::Wait(Waiting::Drain, Stage::Admitted);
         }
         let ready = state.window.all_retired(now).max(state.accepted).max(state.commit_free);
         if ready > now {
-            return Outcome::Later(ready, Held::Admitted(op));
+            return Outcome::Later(ready, Stage::Admitted);
         }
         self.counted.loads += 1;
         self.counted.stores += 1;

@@ -3,7 +3,7 @@
 //! It answers where a line was found and which dirty lines leave for memory; time is the core's business.
 //! Lines shared between cores are not kept coherent: LATTester's threads work on data of their own.
 
-use super::cache::{Cache, Neighbour, Victim};
+use super::cache::{Cache, Neighbour, Set, Victim};
 use crate::counters::CacheCounters;
 use crate::platform::{Platform, Replacement, Sockets};
 
@@ -84,39 +84,46 @@ impl Hierarchy {
     /// with what went there before: see [`Cache::insert_beside`].
     #[inline]
     pub fn access(&mut self, core: usize, line: u64, write: bool, in_step: u32, out: &mut WriteBacks) -> Found {
-        let private = &mut self.private[core];
-        if private.l1d.touch(line, write) {
+        let l1d = &mut self.private[core].l1d;
+        let set = l1d.set_of(line);
+        if l1d.touch_in(set, line, write) {
             self.l1d_counters.hits += 1;
             return Found::L1;
         }
         self.l1d_counters.misses += 1;
-        let (found, dirty_below) = if private.l2.touch(line, false) {
-            self.l2_counters.hits += 1;
-            (Found::L2, false)
-        } else {
-            self.l2_counters.misses += 1;
-            let in_l3 = self.l3s[private.l3].remove(line);
-            if in_l3.is_some() {
-                self.l3_counters.hits += 1;
-                (Found::L3, in_l3 == Some(true))
-            } else {
-                self.l3_counters.misses += 1;
-                (Found::Memory, false)
-            }
-        };
-        if matches!(found, Found::L3 | Found::Memory) {
-            self.fill_l2(core, line, dirty_below, in_step, out);
-        }
-        self.fill_l1d(core, line, write);
+        let found = self.bring(core, line, in_step, out);
+        self.fill_l1d(core, set, line, write);
         found
     }
 
-    /// A line will be looked up soon.
+    /// Look up a line that is not in the L1d; it is in the L2 afterwards.
+    fn bring(&mut self, core: usize, line: u64, in_step: u32, out: &mut WriteBacks) -> Found {
+        let private = &mut self.private[core];
+        let set = private.l2.set_of(line);
+        if private.l2.touch_in(set, line, false) {
+            self.l2_counters.hits += 1;
+            return Found::L2;
+        }
+        self.l2_counters.misses += 1;
+        let in_l3 = self.l3s[private.l3].remove(line);
+        self.fill_l2(core, set, line, in_l3 == Some(true), in_step, out);
+        if in_l3.is_some() {
+            self.l3_counters.hits += 1;
+            Found::L3
+        } else {
+            self.l3_counters.misses += 1;
+            Found::Memory
+        }
+    }
+
+    /// A line will be looked up soon: the host fetches meanwhile what the L3 holds in its place, and in that of the line which it will
+    /// probably push out of the L2.
     #[inline]
     pub fn expect(&self, core: usize, line: u64) {
-        let private = &self.private[core];
-        private.l2.expect(line);
-        self.l3s[private.l3].expect(line);
+        let Private { l2, l3, .. } = &self.private[core];
+        let l3 = &self.l3s[*l3];
+        l3.expect(l3.set_of(line));
+        l3.expect(l3.set_of(l2.next_victim(l2.set_of(line))));
     }
 
     /// Bring a line into the L2 of a core, for a prefetcher; returns where it was, or `None` where it was there already.
@@ -125,15 +132,15 @@ impl Hierarchy {
         if private.l2.holds(line) {
             return None;
         }
-        let in_l3 = self.l3s[private.l3].remove(line);
-        self.fill_l2(core, line, in_l3 == Some(true), 0, out);
+        let (in_l3, set) = (self.l3s[private.l3].remove(line), private.l2.set_of(line));
+        self.fill_l2(core, set, line, in_l3 == Some(true), 0, out);
         Some(if in_l3.is_some() { Found::L3 } else { Found::Memory })
     }
 
     #[inline]
-    fn fill_l2(&mut self, core: usize, line: u64, dirty: bool, in_step: u32, out: &mut WriteBacks) {
+    fn fill_l2(&mut self, core: usize, set: Set, line: u64, dirty: bool, in_step: u32, out: &mut WriteBacks) {
         let private = &mut self.private[core];
-        if let Some(victim) = private.l2.insert(line, dirty) {
+        if let Some(victim) = private.l2.insert_in(set, line, dirty) {
             // The L2 holds every line of its L1d, so a line leaves both.
             let dirty = private.l1d.remove(victim.line).unwrap_or(false) || victim.dirty;
             let line = victim.line;
@@ -142,9 +149,9 @@ impl Hierarchy {
     }
 
     #[inline]
-    fn fill_l1d(&mut self, core: usize, line: u64, dirty: bool) {
+    fn fill_l1d(&mut self, core: usize, set: Set, line: u64, dirty: bool) {
         let private = &mut self.private[core];
-        if let Some(victim) = private.l1d.insert(line, dirty)
+        if let Some(victim) = private.l1d.insert_in(set, line, dirty)
             && victim.dirty
         {
             self.l1d_counters.dirty_evictions += 1;

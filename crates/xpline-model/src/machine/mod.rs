@@ -258,11 +258,10 @@ impl Machine {
         lookup: Lookup,
         now: Time,
     ) -> Time {
-        let media_reads = if P::WATCHED {
-            self.memory.media_reads(address)
-        } else {
-            0
-        };
+        let watched = (P::WATCHED && lookup.found == Found::Memory).then(|| {
+            let place = self.memory.place(address);
+            (place, self.memory.media_reads(place))
+        });
         let done = match lookup.found {
             Found::L1 => return now + self.timing.l1d_hit,
             Found::L2 => self.prefetched(core, address / LINE, now).max(now + self.timing.l2_hit),
@@ -284,10 +283,10 @@ impl Machine {
             self.prefetch(core, address / LINE, for_store, lookup.found, now);
         }
         if P::WATCHED {
-            let from = match lookup.found {
-                Found::Memory if self.memory.media_reads(address) > media_reads => FetchedFrom::Media,
-                Found::Memory => FetchedFrom::Buffer,
-                _ => FetchedFrom::Cache,
+            let from = match watched {
+                Some((place, before)) if self.memory.media_reads(place) > before => FetchedFrom::Media,
+                Some(_) => FetchedFrom::Buffer,
+                None => FetchedFrom::Cache,
             };
             program.fetched(Fetch {
                 address,

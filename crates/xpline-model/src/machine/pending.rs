@@ -1,6 +1,5 @@
 //! Requests a core has under way: a few slots, each busy until its completion.
 
-use crate::tags;
 use crate::time::Time;
 
 /// The fill buffers of a core (or its write-combining buffers): which lines are under way, and until when.
@@ -17,7 +16,7 @@ pub struct Pending {
 
 impl Pending {
     pub fn new(slots: u32) -> Self {
-        let ring = (slots as usize).next_power_of_two().max(tags::BLOCK);
+        let ring = (slots as usize).next_power_of_two();
         Self {
             done: vec![0; ring],
             lines: vec![0; ring],
@@ -33,7 +32,7 @@ impl Pending {
     }
 
     /// Give the slot that is free first to a request.
-    #[inline]
+    #[inline(always)]
     pub fn occupy(&mut self, line: u64, done: Time) {
         let oldest = self.place(0);
         self.lines[oldest] = 0;
@@ -70,7 +69,9 @@ impl Pending {
     #[inline]
     pub fn last(&self, line: u64) -> Option<Time> {
         let tag = line as u32 + 1;
-        tags::find(&self.lines, tag, 0)?;
+        if !self.lines.contains(&tag) {
+            return None;
+        }
         let slots = self.lines.iter().zip(&self.done);
         slots.filter(|&(&held, _)| held == tag).map(|(_, &done)| done).max()
     }

@@ -28,14 +28,14 @@ impl Channel {
                 platform.core.count,
                 platform.link.writes,
             ),
-            reads: VecDeque::with_capacity(1024),
+            reads: VecDeque::with_capacity(64),
             rpq_occupancy_ps: 0,
             wpq_occupancy_ps: 0,
         }
     }
 
     /// A read that arrives `at`; returns when its data leave the memory controller.
-    #[inline]
+    #[inline(always)]
     pub fn read<F: Follow>(&mut self, address: u64, at: Time, follow: &mut F) -> Time {
         let queued = self.in_flight(at);
         let done = self.dimm.read(address, at, queued, follow);

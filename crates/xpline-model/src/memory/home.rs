@@ -71,10 +71,15 @@ impl Home {
         self.channels[dimm].queued(at)
     }
 
-    /// Lines that the media of the DIMM of an address have read.
+    /// The DIMM of an address.
     #[inline]
-    pub fn media_reads(&self, address: u64) -> u64 {
-        let (dimm, _) = self.interleave.locate(address);
+    pub fn dimm_of(&self, address: u64) -> usize {
+        self.interleave.locate(address).0
+    }
+
+    /// Lines that the media of a DIMM have read.
+    #[inline]
+    pub fn media_reads(&self, dimm: usize) -> u64 {
         self.channels[dimm].media_reads()
     }
 

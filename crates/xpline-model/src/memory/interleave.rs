@@ -1,11 +1,12 @@
 //! Which DIMM an address falls on, and where on it.
 
+use crate::modulus::Modulus;
 use crate::platform::Interleave as Parameters;
 
 /// Round robin of equal chunks over the DIMMs.
 #[derive(Clone, Copy, Debug)]
 pub struct Interleave {
-    dimms: u64,
+    dimms: Modulus,
     /// Whether a DIMM numbers its own bytes from 0 on; if not, it sees addresses as they are (and chooses banks by their bits).
     compact: bool,
     /// Whether each round begins with another DIMM, so that threads a power of two apart do not meet on one.
@@ -17,22 +18,22 @@ impl Interleave {
     pub fn new(parameters: &Parameters, compact: bool) -> Self {
         Self {
             compact,
-            dimms: u64::from(parameters.dimms),
+            dimms: Modulus::new(parameters.dimms.into()),
             hashed: parameters.hashed,
             shift: parameters.granularity.trailing_zeros(),
         }
     }
 
     /// (DIMM, address on the DIMM)
-    #[inline]
+    #[inline(always)]
     pub fn locate(&self, address: u64) -> (usize, u64) {
-        if self.dimms == 1 {
+        if self.dimms.get() == 1 {
             return (0, address);
         }
         let chunk = address >> self.shift;
-        let (row, place) = (chunk / self.dimms, chunk % self.dimms);
+        let (row, place) = self.dimms.divide(chunk);
         let dimm = if self.hashed {
-            (place + Self::turn(row)) % self.dimms
+            self.dimms.of(place + Self::turn(row))
         } else {
             place
         };
@@ -45,14 +46,15 @@ impl Interleave {
 
     /// The address of a place on a DIMM: what [`Interleave::locate`] made of it, undone.
     pub fn address(&self, dimm: usize, local: u64) -> u64 {
-        if self.dimms == 1 || !self.compact {
+        let dimms = self.dimms.get();
+        if dimms == 1 || !self.compact {
             return local;
         }
         let within = local & ((1 << self.shift) - 1);
         let row = local >> self.shift;
-        let turn = if self.hashed { Self::turn(row) % self.dimms } else { 0 };
-        let place = (dimm as u64 + self.dimms - turn) % self.dimms;
-        (row * self.dimms + place) << self.shift | within
+        let turn = if self.hashed { Self::turn(row) % dimms } else { 0 };
+        let place = (dimm as u64 + dimms - turn) % dimms;
+        (row * dimms + place) << self.shift | within
     }
 
     /// Where a round begins: its number, mixed as SplitMix64 does.

@@ -31,6 +31,14 @@ pub struct Memory {
     volatile: Option<Box<Memory>>,
 }
 
+/// Where an address lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    is_volatile: bool,
+    socket: usize,
+    dimm: usize,
+}
+
 impl Memory {
     pub fn new(platform: &Platform) -> Self {
         Self {
@@ -118,12 +126,28 @@ impl Memory {
         }
     }
 
-    /// Lines that the media of the DIMM of an address have read.
+    /// Where an address lies.
     #[inline]
-    pub fn media_reads(&mut self, address: u64) -> u64 {
+    pub fn place(&mut self, address: u64) -> Place {
+        let is_volatile = address >= VOLATILE && self.volatile.is_some();
         let (memory, address) = self.part(address);
         let (socket, local) = memory.link.as_ref().map_or((0, address), |link| link.locate(address));
-        memory.homes.of(socket).media_reads(local)
+        let dimm = memory.homes.of(socket).dimm_of(local);
+        Place {
+            is_volatile,
+            socket,
+            dimm,
+        }
+    }
+
+    /// Lines that the media of the DIMM at a place have read.
+    #[inline]
+    pub fn media_reads(&mut self, place: Place) -> u64 {
+        let memory = match self.volatile.as_deref_mut() {
+            Some(volatile) if place.is_volatile => volatile,
+            _ => return self.homes.of(place.socket).media_reads(place.dimm),
+        };
+        memory.homes.of(place.socket).media_reads(place.dimm)
     }
 
     /// Keep what the media write.

@@ -63,7 +63,7 @@ impl Wpq {
             all: Departures::new(entries),
             per_core: (0..cores).map(|_| Departures::new(per_core)).collect(),
             over_link: Departures::new(over_link.min(entries)),
-            under_way: VecDeque::with_capacity(1024),
+            under_way: VecDeque::with_capacity(64),
             last_departure: 0,
         }
     }
