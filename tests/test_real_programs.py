@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from xpline import bench
-from xpline.advice import advise
+from xpline.advice import Finding, advise
 from xpline.run import Run, run_program
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -30,6 +30,28 @@ def needed(program: str) -> str:
     if found is None:
         pytest.skip(f"{program} is not installed")
     return found
+
+
+def written_by(run: Run, function: str, target: str = "") -> float:
+    """The share of the bytes written, those to files whose name ends so, that a function or what it called wrote."""
+    whole = part = 0
+    for line in run.lines:
+        if not (line.target or "").endswith(target):
+            continue
+        whole += line.stored_bytes
+        for caller in line.callers:
+            if function in {line.function, *(name for name, _, _ in caller.frames)}:
+                part += caller.facts["store_bytes"] + caller.facts["ntstore_bytes"]
+    assert whole, f"nothing was written to {target or 'memory'}"
+    return part / whole
+
+
+def lines_to_change(findings: list[Finding], file: str) -> set[str]:
+    """The source lines of findings, which all are in a file."""
+    places = {finding.where: finding.line.source for finding in findings}
+    assert all(source and Path(source[0]).name == file for source in places.values()), places
+    text = (PROGRAMS / file).read_text().splitlines()
+    return {text[source[1] - 1].strip() for source in places.values() if source}
 
 
 @pytest.fixture
@@ -77,10 +99,18 @@ def test_libpmemobj_breaks_no_rule_about_lost_data(
 ) -> None:
     program = compiled(PROGRAMS / "pmemobj.c", "pmemobj", "pmem")
     monkeypatch.setenv("PMEM_IS_PMEM_FORCE", "1")
-    run = run_program([program, str(pmem / "pool")], pmem=[pmem], folder=tmp_path)
+    run = run_program([program, str(pmem / "pool")], pmem=[pmem], folder=tmp_path, callers=True)
     assert run.exit_status == 0
-    assert not [finding.where for finding in advise(run) if finding.rule.correctness]
+    findings = advise(run)
+    assert not [finding.where for finding in findings if finding.rule.correctness]
     assert {"main", "push"} & {line.function for line in run.lines[:20]}, "the program's own stores are named"
+    # The rest is the empty heap, and the logs of transactions besides what they log.
+    assert written_by(run, "push") > 0.5 and written_by(run, "pmemobj_create") > 0.1
+    assert 0.1 < written_by(run, "pmemobj_tx_add_range") < written_by(run, "pmemobj_tx_commit") < 0.5
+    stored = {(line.source or ("", 0))[1] for line in run.lines if line.function == "push" and line.stored_bytes}
+    source = (PROGRAMS / "pmemobj.c").read_text().splitlines()
+    assert {source[number - 1].strip() for number in stored} >= {"D_RW(node)->value = value;", "D_RW(root)->count++;"}
+    assert lines_to_change(findings, "pmemobj.c")
     flushes = sum(line.facts["flushes"] for line in run.lines)
     assert flushes > 4000 and sum(line.facts["fences"] for line in run.lines) > 4000
 
@@ -127,12 +157,20 @@ def test_rocksdb(pmem: Path, tmp_path: Path) -> None:
 
 
 def test_lmdb(pmem: Path, tmp_path: Path, compiled: Compile) -> None:
-    run = run_program([compiled(PROGRAMS / "lmdb.c", "lmdb"), str(pmem)], pmem=[pmem], folder=tmp_path)
+    program = compiled(PROGRAMS / "lmdb.c", "lmdb")
+    run = run_program([program, str(pmem)], pmem=[pmem], folder=tmp_path, callers=True)
     assert run.exit_status == 0
+    assert written_by(run, "put_hundred") > 0.99 and written_by(run, "mdb_put") > 0.9
+    assert 0.005 < written_by(run, "mdb_txn_commit") < 0.1
+    findings = advise(run)
+    assert lines_to_change(findings, "lmdb.c") <= {
+        "mdb_put(transaction, database, &key, &value, 0);",
+        "return mdb_txn_commit(transaction);",
+    }
     assert any(line.module and "liblmdb" in line.module for line in run.lines)
     synced = [line for line in run.lines if line.call == "msync"]
     assert synced and synced[0].target == str(pmem / "data.mdb")
-    assert not [finding.where for finding in advise(run) if finding.rule.correctness]
+    assert not [finding.where for finding in findings if finding.rule.correctness]
 
 
 def test_sqlite(pmem: Path, tmp_path: Path) -> None:
@@ -153,12 +191,17 @@ def test_sqlite(pmem: Path, tmp_path: Path) -> None:
         PRAGMA integrity_check;
         """.replace("        ", "")
     )
-    run = run_program([sqlite, "-init", str(script), str(pmem / "db"), ".quit"], pmem=[pmem])
+    run = run_program([sqlite, "-init", str(script), str(pmem / "db"), ".quit"], pmem=[pmem], callers=True)
     assert run.exit_status == 0
     assert (tmp_path / "said").read_text().split() == ["wal", "268435456", "20000|200010000", "0|0|0", "ok"]
     written = {line.target for line in run.lines if line.call == "write"}
     assert written >= {str(pmem / "db"), str(pmem / "db-wal")}
-    assert any(line.facts["loads"] and line.module and "sqlite" in line.module for line in run.lines)
+    library = next(line.module for line in run.lines if line.facts["loads"] and "sqlite" in (line.module or ""))
+    assert library and written_by(run, "sqlite3_step") > 0.99
+    exported = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True).stdout
+    for file, function in {"/db-wal": "sqlite3WalFrames", "/db": "sqlite3WalCheckpoint"}.items():
+        if function in exported:
+            assert written_by(run, function, file) > 0.99
 
 
 def test_redis_with_an_append_only_file(pmem: Path) -> None:
@@ -185,7 +228,7 @@ def test_redis_with_an_append_only_file(pmem: Path) -> None:
         "--logfile",
         str(pmem.parent / "log"),
     ]
-    run = run_program([server, *options], pmem=[pmem])
+    run = run_program([server, *options], pmem=[pmem], callers=True)
     assert clients.wait(timeout=60) == 0
     assert run.exit_status == 0
     keys = int((pmem.parent / "keys").read_text())
@@ -193,6 +236,8 @@ def test_redis_with_an_append_only_file(pmem: Path) -> None:
     assert appended.count(b"\r\nSET\r\n") == 20_000 and 15_000 < keys <= 20_000
     written = [line for line in run.lines if line.call == "write" and line.target and line.target.endswith(".incr.aof")]
     assert sum(line.facts["ntstore_bytes"] for line in written) == len(appended)
+    assert written_by(run, "flushAppendOnlyFile", ".incr.aof") == 1.0
+    assert max(run.lines, key=lambda line: line.facts["media_written_bytes"]) in written
 
 
 def test_the_cost_of_tracing_is_bounded(pmem: Path, tmp_path: Path, compiled: Compile) -> None:
