@@ -11,12 +11,10 @@ use crate::combine::{Combined, Combiner};
 use crate::facts::Cause;
 use crate::feed::{Feed, Next, Source};
 use crate::ledger::{LONG_RUN_LINES, Ledger, SHORT_NT_RUN};
+use crate::recent::Recent;
 
 /// Time that a waiting core lets pass until it asks again: from the first, doubled up to the second.
 const IDLE: (Time, Time) = (200 * NANOSECOND, 20_000 * NANOSECOND);
-
-/// Fetches and commits that are remembered, to know what a wait was for: as many as a core may have under way.
-const REMEMBERED: usize = 256;
 
 /// Accesses whose lines are looked up ahead: as many as a core of the host has misses under way.
 const AHEAD: usize = 16;
@@ -316,39 +314,6 @@ fn end_flush_run(ledger: &mut Ledger, run: Run) {
     let facts = ledger.site(run.site);
     facts.flush_runs += 1;
     facts.long_run_lines += if lines >= LONG_RUN_LINES { lines } else { 0 };
-}
-
-/// The last few of a series.
-struct Recent<T> {
-    ring: Box<[Option<T>]>,
-    next: usize,
-}
-
-impl<T: Copy> Recent<T> {
-    fn new() -> Self {
-        Self {
-            ring: vec![None; REMEMBERED].into(),
-            next: 0,
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, one: T) {
-        self.ring[self.next % REMEMBERED] = Some(one);
-        self.next += 1;
-    }
-
-    /// The last first.
-    fn backwards(&self) -> impl Iterator<Item = &T> {
-        let (later, earlier) = self.ring.split_at(self.next % REMEMBERED);
-        later.iter().rev().chain(earlier.iter().rev()).map_while(Option::as_ref)
-    }
-
-    /// The longest row of them up to the last in which each is one of those looked for, the first first.
-    fn row(&self, is_one: impl Fn(&T) -> bool) -> impl Iterator<Item = T> {
-        let count = self.backwards().take_while(|one| is_one(one)).count();
-        (self.next - count..self.next).filter_map(|number| self.ring[number % REMEMBERED])
-    }
 }
 
 impl<S> AsRef<CoreStream<S>> for CoreStream<S> {

@@ -12,6 +12,7 @@ mod ledger;
 mod live;
 mod order;
 mod place;
+mod recent;
 mod record;
 mod run;
 mod shadow;
