@@ -129,6 +129,25 @@ fn a_stride_is_from_one_access_to_the_next() {
     assert_eq!(loads, [0, 64, 1024, 1088, 2048, 2112].map(|offset| at + offset));
 }
 
+/// A loop of stores that is neither one turn nor long takes its time line by line.
+#[test]
+fn short_loops_of_strided_stores_take_time_by_the_line() {
+    let core = Platform::builtin("optane-ni").unwrap().core;
+    let making = |op: &str, lines: u32| {
+        let size = 64 * lines;
+        let json = format!(r#"{{"experiment": "stride", "stride": 0, "op": "{op}", "size": {size}, "threads": 1}}"#);
+        let made = ops(&json, 1)[0];
+        assert_eq!((made.kind, made.size), (OpKind::Compute, core.stride_overhead));
+        made.addr
+    };
+    let without = (f64::from(core.stride_overhead) * 1e3 / (core.clock * core.ipc)) as u64;
+    assert_eq!([1, 4, core.stride_exit].map(|lines| making("store", lines)), [0; 3]);
+    assert_eq!(making("load", 8), 0);
+    for lines in [8, 16] {
+        assert_eq!(making("store", lines), without + u64::from(lines) * core.stride_store);
+    }
+}
+
 /// The end of a long loop is foreseen wrongly: the core has begun on the line behind the access by then, if it loads.
 #[test]
 fn a_long_strided_access_ends_in_a_wrong_turn() {

@@ -34,8 +34,21 @@ pub struct Accesses<W> {
     leaving: u8,
 }
 
+/// Lines that LATTester's loop over an access takes in a turn.
+const TURN: u64 = 4;
+
 impl<W: Walk> Accesses<W> {
     pub fn new(walk: W, op: point::Op, size: u64, core: &Core) -> Self {
+        let lines = size / LINE;
+        let long = lines >= W::long_loop(core);
+        let instructions = W::overhead(core);
+        let looping = lines * W::short_loop(core);
+        let making = if op == point::Op::Store && lines > TURN && !long && looping > 0 {
+            let time = f64::from(instructions) * 1e3 / (core.clock * core.ipc);
+            Op::compute_for(instructions, time as Time + looping)
+        } else {
+            address_generation(instructions)
+        };
         Self {
             fresh: walk.fresh(size),
             walk,
@@ -47,8 +60,8 @@ impl<W: Walk> Accesses<W> {
             fence: 0,
             fence_kind: OpKind::Sfence,
             fenced: size,
-            making: address_generation(W::overhead(core)),
-            long: size / LINE >= W::long_loop(core),
+            making,
+            long,
             leaving: 0,
         }
     }

@@ -1,5 +1,6 @@
 //! Walks: where a thread's accesses fall, one after the other.
 
+use xpline_model::Time;
 use xpline_model::platform::Core;
 
 use super::{LINE, REGION};
@@ -24,6 +25,12 @@ pub trait Walk {
     /// Lines of an access from which on the core mispredicts the end of the loop over them. Random accesses show no such cost.
     fn long_loop(_core: &Core) -> u64 {
         u64::MAX
+    }
+
+    /// Time that each line of a loop of stores takes besides, where an access is more than one turn of it and not yet
+    /// [long](Walk::long_loop). Random accesses show no such cost.
+    fn short_loop(_core: &Core) -> Time {
+        0
     }
 }
 
@@ -173,6 +180,10 @@ impl Walk for Stride {
 
     fn long_loop(core: &Core) -> u64 {
         core.stride_exit.into()
+    }
+
+    fn short_loop(core: &Core) -> Time {
+        core.stride_store
     }
 
     #[inline]

@@ -170,6 +170,9 @@ section! {
         random_overhead: Count in 0..=10_000,
         /// Instructions that a benchmark spends on a strided access besides its memory ops.
         stride_overhead: Count in 0..=10_000,
+        /// Time that each line of a strided access takes a benchmark besides, where it stores to more than 4 lines and to less than
+        /// `stride_exit`.
+        stride_store: Duration in 0..=US,
         /// Lines of a strided access from which on the end of its loop is mispredicted.
         stride_exit: Count in 1..=4_294_967_295,
         /// Time that a mispredicted branch takes the core.
