@@ -33,8 +33,9 @@ pub struct OptaneDimm {
     full: u8,
     /// Pieces of 64 B in a line.
     pieces: u8,
-    /// A line cannot be read from when the media take it until they have written it.
+    /// From when the media take a line until they have written it; for the first part of that time it can still be read.
     write_latency: Time,
+    write_delay: Time,
     /// When each of the lines last sent to the media left the write-back queue, oldest first from `next_staged`.
     staged: Vec<Time>,
     next_staged: usize,
@@ -67,6 +68,7 @@ impl OptaneDimm {
             full: ((1u16 << pieces) - 1) as u8,
             pieces: pieces as u8,
             write_latency: optane.media.write_latency,
+            write_delay: optane.media.write_delay,
             staged: vec![0; optane.xpbuffer.write_back_queue as usize],
             next_staged: 0,
             contention: Contention::new(&optane.xpbuffer),
@@ -88,12 +90,9 @@ impl OptaneDimm {
             if here && !self.contention.displaces_read(in_flight) {
                 self.counters.buffer_hits += 1;
                 let written_back = entry.leaves_at > 0 && entry.dirty == 0;
-                let leaving = written_back && (entry.leaves_at..entry.leaves_at + self.write_latency).contains(&at);
-                let written = if leaving {
-                    entry.leaves_at + self.write_latency
-                } else {
-                    0
-                };
+                let written_at = entry.leaves_at + self.write_latency;
+                let being_written = written_back && (entry.leaves_at + self.write_delay..written_at).contains(&at);
+                let written = if being_written { written_at } else { 0 };
                 let ready_at = entry.ready_at.max(written);
                 follow.passes(Part::Line, at, ready_at);
                 return self.deliver(at, ready_at, follow);
@@ -162,14 +161,21 @@ impl OptaneDimm {
             self.wear.count(xpline, 1, taken);
             return taken;
         }
+        let overwrites = entry.leaves_at > 0 && entry.dirty & piece != 0;
         entry.dirty |= piece;
-        if entry.dirty == self.full {
+        // What comes while the media write the line stays here until a later write finds them done, or its place is needed.
+        let being_written = entry.leaves_at > 0 && taken < entry.leaves_at + self.write_latency;
+        if entry.dirty == self.full && !being_written {
             entry.dirty = 0;
             entry.fetched = true;
             let turn = self.media.write(xpline, taken);
             self.tell(xpline, self.full);
             self.wear.count(xpline, u32::from(self.pieces), taken);
             self.buffer.entry(slot).leaves_at = turn.taken;
+        }
+        if overwrites {
+            // It stands for a write of its own in the count, as what a line takes along does.
+            self.wear.count(xpline, 1, taken);
         }
         taken
     }

@@ -484,8 +484,10 @@ section! {
         bank_period: Bytes in (64..=1024 * GIB).power_of_two(),
         /// Time in which the media read one line.
         read_latency: Duration in 1..=100 * US,
-        /// Time from the start of a line write to its end; the line cannot be read meanwhile.
+        /// Time from when a bank takes a line to the end of its write; the line is not written again meanwhile.
         write_latency: Duration in 0..=100 * US,
+        /// The first part of that time, in which the line can still be read.
+        write_delay: Duration in 0..=100 * US,
         /// Time for which one line read keeps its bank from the next read.
         read_busy: Duration in 1..=100 * US,
         /// Time for which one line write keeps its bank from the next write, at the reference power.
