@@ -76,3 +76,18 @@ fn a_line_can_be_read_until_its_write_begins_and_when_it_is_done() {
     let in_the_middle = delay + (latency - delay) / 2;
     assert!(read_after(in_the_middle) > latency - in_the_middle);
 }
+
+#[test]
+fn the_last_lines_of_a_queue_take_newer_data_along() {
+    let writes_to = |lines: [u64; 3]| {
+        let mut dimm = Dimm::new();
+        lines
+            .iter()
+            .for_each(|line| _ = dimm.serve(RequestKind::Write, 64 * line, 0));
+        dimm.memory.counters()[0].writes
+    };
+    // The first leaves at once, those behind it wait for the link.
+    assert_eq!(writes_to([0, 1, 2]), 3);
+    assert_eq!(writes_to([0, 1, 1]), 2);
+    assert_eq!(writes_to([0, 1, 0]), 3);
+}

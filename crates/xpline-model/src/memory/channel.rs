@@ -27,6 +27,7 @@ impl Channel {
                 platform.imc.wpq_per_core,
                 platform.core.count,
                 platform.link.writes,
+                platform.imc.wpq_combining,
             ),
             reads: VecDeque::with_capacity(64),
             rpq_occupancy_ps: 0,
@@ -61,6 +62,10 @@ impl Channel {
         entered: Time,
         follow: &mut F,
     ) -> (Time, Time) {
+        let line = address >> 6;
+        if let Some(departure) = self.wpq.combines(source, line, entered) {
+            return (entered, departure);
+        }
         let accepted = self.wpq.room_at(source).max(entered);
         // A core waits at the controller, caches keep the line until there is room.
         let (at, entered) = if source == Source::Caches {
@@ -72,7 +77,7 @@ impl Channel {
         let first = entered.max(self.wpq.last_departure());
         follow.passes(Part::Order, at, first);
         let departure = self.dimm.write(address, first, queued, follow);
-        self.wpq.push(source, departure);
+        self.wpq.push(source, line, departure);
         self.wpq_occupancy_ps += departure - at;
         (accepted, departure)
     }

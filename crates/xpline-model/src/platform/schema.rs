@@ -350,6 +350,8 @@ section! {
         flush_return: Duration in 0..=10 * US,
         /// Lines that one core may hold in the write pending queue of a channel.
         wpq_per_core: Count in 1..=1024,
+        /// Of the last lines of a core there, so many take newer data along until they leave.
+        wpq_combining: Count in 0..=1024,
         /// Writes of cores on their way into a controller, of whichever channel, that wait for those before them.
         ingress: Count in 1..=65_536,
     }
