@@ -304,7 +304,9 @@ proptest! {
         prop_assert!(row.time_ns > 0.0 || (level == "memory" && reads == 0));
         if level == "memory" {
             prop_assert_eq!(row.traffic.imc_read_bytes, row.reads * 64);
-            prop_assert_eq!(row.traffic.imc_written_bytes, row.writes * 64);
+            // Writes to a line that waits in its queue are one there.
+            prop_assert!(row.traffic.imc_written_bytes <= row.writes * 64);
+            prop_assert_eq!(row.traffic.imc_written_bytes == 0, row.writes == 0);
         }
         prop_assert_eq!(&row, &replay_on(platform, &text, &format!(r#"{{"level": "{level}"}}"#)).unwrap(), "the same again");
     }
