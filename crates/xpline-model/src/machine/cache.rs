@@ -245,7 +245,7 @@ impl Cache {
 
 #[inline]
 fn key(line: u64) -> u32 {
-    line as u32 + 1
+    (line as u32).wrapping_add(1)
 }
 
 #[inline]

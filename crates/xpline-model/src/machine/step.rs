@@ -8,10 +8,13 @@
 
 use crate::platform::SharedCache;
 
-/// The order of a core's stores: runs of new lines, each behind the one before or one stride further.
+/// The order of a core's stores: runs of new lines, each behind the one before or one stride further that skips no more lines than it
+/// takes.
 pub struct Order {
     last: u64,
     stride: u64,
+    /// Lines since the last jump.
+    block: u64,
     /// The lines that the run may come back to.
     first: u64,
     end: u64,
@@ -37,6 +40,7 @@ impl Order {
         Self {
             last: 0,
             stride: 0,
+            block: 0,
             first: 0,
             end: 0,
             lines: 0,
@@ -52,6 +56,7 @@ impl Order {
         if step > 1 {
             self.jumps(line, step);
         }
+        self.block += step.min(1);
         if line >= self.end {
             self.end = line + 1;
             self.lines += 1;
@@ -60,7 +65,8 @@ impl Order {
 
     fn jumps(&mut self, line: u64, step: u64) {
         let back = step > u64::MAX / 2;
-        if back || step != self.stride {
+        let skips_more = step - 1 > self.block;
+        if back || skips_more || step != self.stride {
             self.average = (self.average * (AVERAGED - 1) + self.length()) / AVERAGED;
             self.lines = 0;
             if !(self.first..self.end).contains(&line) {
@@ -69,6 +75,7 @@ impl Order {
             self.first = line;
         }
         self.stride = step;
+        self.block = 0;
     }
 
     #[inline]
@@ -123,8 +130,9 @@ mod tests {
     #[test]
     fn sequences_and_strides_are_one_run() {
         assert_eq!(runs_of(0..100_000), 24.0);
-        let four_of_sixteen = (0..10_000).flat_map(|access| access * 16..access * 16 + 4);
-        assert!(runs_of(four_of_sixteen) > 22.0);
+        let of_sixteen = |taken: u64| (0..10_000).flat_map(move |access| access * 16..access * 16 + taken);
+        assert!(runs_of(of_sixteen(8)) > 22.0);
+        assert!((runs_of(of_sixteen(4)) - 2.0).abs() < 0.1);
     }
 
     #[test]
