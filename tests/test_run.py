@@ -22,7 +22,7 @@ PROGRAMS = Path(__file__).parent / "rules"
 Done = subprocess.CompletedProcess[str]
 
 #: Rules about few DIMMs, or about the other socket, run on a platform that has them.
-PLATFORMS = {"crowded-dimm": "optane-ni", "remote-mixed": "optane-remote"}
+PLATFORMS = {"aligned-hot-spot": "optane-ni", "crowded-dimm": "optane-ni", "remote-mixed": "optane-remote"}
 
 
 needs_tracer = pytest.mark.usefixtures("tracer")
