@@ -147,7 +147,7 @@ def test_platforms_are_listed(xpline):
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()][:3] == ["optane", "optane-ni", "dram"]
     cxl = next(line for line in out.splitlines() if line.startswith("cxl-dram "))
-    assert re.search(r"\d\d of \d+ estimated *$", cxl)
+    assert re.search(r"\d\d of \d+ estimated$", cxl)
 
 
 def test_what_is_estimated_is_said(xpline):

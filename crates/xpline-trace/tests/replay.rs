@@ -16,8 +16,12 @@ fn options(json: &str) -> ReplayOptions {
 }
 
 fn replay_on(platform: &str, bytes: &[u8], json: &str) -> Result<ReplayRow, TraceError> {
+    replay_with(platform, &[], bytes, json)
+}
+
+fn replay_with(platform: &str, overrides: &[String], bytes: &[u8], json: &str) -> Result<ReplayRow, TraceError> {
     let options = options(json);
-    let platform = Platform::builtin(platform).unwrap();
+    let platform = Platform::load(platform, overrides, &|_| Err(std::io::ErrorKind::NotFound.into())).unwrap();
     let trace = open(bytes, &options.read)?;
     Ok(replay_trace(&platform, trace, &options, &AtomicBool::new(false))?.unwrap())
 }
@@ -307,6 +311,9 @@ proptest! {
             // Writes to a line that waits in its queue are one there.
             prop_assert!(row.traffic.imc_written_bytes <= row.writes * 64);
             prop_assert_eq!(row.traffic.imc_written_bytes == 0, row.writes == 0);
+            let each_alone = ["imc.wpq_combining=0".to_owned()];
+            let row = replay_with(platform, &each_alone, &text, r#"{"level": "memory"}"#).unwrap();
+            prop_assert_eq!(row.traffic.imc_written_bytes, row.writes * 64);
         }
         prop_assert_eq!(&row, &replay_on(platform, &text, &format!(r#"{{"level": "{level}"}}"#)).unwrap(), "the same again");
     }

@@ -19,6 +19,9 @@ app = typer.Typer(help="Look at a platform.", no_args_is_help=True)
 def platforms() -> None:
     """List the built-in platforms, and how many values of each are estimates."""
     table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column()
+    table.add_column()
+    table.add_column(justify="right")
     for name in platform_names():
         platform = Platform(name)
         table.add_row(name, platform.description, f"{len(platform.estimates)} of {len(platform.show())} estimated")

@@ -289,6 +289,32 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever goes in is held until it is given up or taken out, and nothing is given up while its set has room.
+        #[test]
+        fn random_sets_lose_nothing(
+            ways in 1..18u32, steps in vec((0..4u8, 0..90u64, any::<bool>()), 0..400), in_step: u32,
+        ) {
+            let sets = 4;
+            let mut cache = Cache::new(sets * u64::from(ways), ways, 1, Replacement::Random);
+            let mut held = std::collections::BTreeMap::new();
+            let mut before = Neighbour::default();
+            for (step, line, dirty) in steps {
+                if step == 0 {
+                    prop_assert_eq!(cache.remove(line), held.remove(&line));
+                } else if !held.contains_key(&line) {
+                    let neighbours = held.keys().filter(|&other| other % sets == line % sets).count();
+                    let victim = cache.insert_beside(line, dirty, &mut before, in_step);
+                    prop_assert_eq!(victim.is_some(), neighbours == ways as usize);
+                    if let Some(victim) = victim {
+                        prop_assert_eq!(held.remove(&victim.line), Some(victim.dirty));
+                        prop_assert_eq!(victim.line % sets, line % sets);
+                    }
+                    held.insert(line, dirty);
+                }
+            }
+            prop_assert!((0..90).all(|line| cache.holds(line) == held.contains_key(&line)));
+        }
+
         /// The same as a list a set, the line used last at its front.
         #[test]
         fn lru_sets_are_lists(sets in 1..6u64, ways in 1..18u32, steps in vec((0..4u8, 0..60u64, any::<bool>()), 0..400)) {

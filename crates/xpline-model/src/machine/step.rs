@@ -52,11 +52,14 @@ impl Order {
     #[inline]
     pub fn goes_on(&mut self, line: u64) {
         let step = line.wrapping_sub(self.last);
+        if step == 0 {
+            return;
+        }
         self.last = line;
         if step > 1 {
             self.jumps(line, step);
         }
-        self.block += step.min(1);
+        self.block += 1;
         if line >= self.end {
             self.end = line + 1;
             self.lines += 1;
