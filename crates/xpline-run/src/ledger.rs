@@ -152,7 +152,10 @@ impl Ledger {
         let dimms = self.dimms.len() as u64;
         let dimm = (address / self.granularity % dimms) as usize;
         self.dimms[dimm].now |= 1 << (thread % 64);
-        let first = self.is_first_of_its_line(address);
+        // Nothing of the medium's line was written before.
+        let first = self
+            .shadow
+            .is_untouched(address & !(self.line_bytes - 1), self.line_bytes);
         let stored_lines = &mut self.stored_lines;
         let line = self.shadow.line(address);
         if kind == OpKind::NtStore {
@@ -187,16 +190,6 @@ impl Ledger {
         facts.lines_touched += u64::from(first);
         facts.lowest = facts.lowest.min(address);
         facts.highest = facts.highest.max(address + u64::from(bytes));
-    }
-
-    /// Whether nothing of the medium's line at an address was written before.
-    fn is_first_of_its_line(&mut self, address: u64) -> bool {
-        if self.shadow.line(address).writer().is_some() {
-            return false;
-        }
-        let begin = address & !(self.line_bytes - 1);
-        let mut pieces = (begin..begin + self.line_bytes).step_by(LINE as usize);
-        pieces.all(|piece| self.shadow.known(piece).is_none_or(|line| line.writer().is_none()))
     }
 
     /// An ntstore left its core.
@@ -260,7 +253,10 @@ impl Ledger {
     pub fn media_wrote(&mut self, write: MediaWrite) {
         let pieces = u64::from(write.pieces.count_ones());
         let whole = pieces * LINE == self.line_bytes;
-        for piece in (0..8).filter(|piece| write.pieces >> piece & 1 == 1) {
+        let mut left = write.pieces;
+        while left != 0 {
+            let piece = u64::from(left.trailing_zeros());
+            left &= left - 1;
             let Some(line) = self.shadow.known(write.address + piece * LINE) else {
                 continue;
             };
@@ -291,21 +287,22 @@ impl Ledger {
         for (address, lines) in self.shadow.pages() {
             let page = address / PAGE;
             let mut add = |(writer, lines)| {
-                if lines > 0 {
+                if let (Some(writer), 1..) = (writer, lines) {
                     *unflushed.entry((writer, page)).or_default() += lines;
                 }
             };
             let mut persisted = false;
-            let mut in_a_row = (0, 0);
+            let mut in_a_row = (None, 0);
             for line in lines {
                 persisted |= matches!(line.state, State::Flushed | State::Past);
-                if let (State::Dirty, Some(writer), false) = (line.state, line.writer(), line.locked) {
-                    if writer != in_a_row.0 {
-                        add(in_a_row);
-                        in_a_row = (writer, 0);
-                    }
-                    in_a_row.1 += 1;
+                // Which lines are dirty is up to chance, who wrote them seldom changes: one branch, for the latter.
+                let dirty = (line.state == State::Dirty) & !line.locked;
+                let goes_on = line.writer() == in_a_row.0;
+                if dirty & !goes_on {
+                    add(in_a_row);
+                    in_a_row = (line.writer(), 0);
                 }
+                in_a_row.1 += u64::from(dirty);
             }
             add(in_a_row);
             if persisted {

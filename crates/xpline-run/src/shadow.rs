@@ -96,6 +96,16 @@ impl Shadow {
         Some(&groups[(line % PAGE_LINES / GROUP) as usize].0[(line % GROUP) as usize])
     }
 
+    /// Whether none of the lines from an address on was written, in so many bytes of one 64 KiB.
+    #[inline]
+    pub fn is_untouched(&self, address: u64, bytes: u64) -> bool {
+        // All are looked at: no branch foretells which of them was.
+        let lines = (address..address + bytes).step_by(LINE as usize);
+        lines.fold(0, |writers, line| {
+            writers | self.known(line).map_or(0, |line| line.writer)
+        }) == 0
+    }
+
     /// A line will be looked up soon: the host fetches what is known of it meanwhile.
     #[inline]
     pub fn expect(&self, address: u64) {

@@ -24,6 +24,9 @@ pub struct Entry {
 
 const NONE: u16 = u16::MAX;
 
+/// So few chains hold a second line that the host foretells where they end.
+const BUCKETS_A_LINE: usize = 16;
+
 pub struct XpBuffer {
     entries: Vec<Entry>,
     /// Heads of the hash chains by XPLine.
@@ -37,7 +40,7 @@ pub struct XpBuffer {
 
 impl XpBuffer {
     pub fn new(lines: u32, replacement: BufferReplacement) -> Self {
-        let buckets = (lines as usize * 4).next_power_of_two();
+        let buckets = (lines as usize * BUCKETS_A_LINE).next_power_of_two();
         Self {
             entries: vec![Entry::default(); lines as usize],
             heads: vec![NONE; buckets],

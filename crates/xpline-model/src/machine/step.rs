@@ -69,12 +69,12 @@ impl Order {
     fn jumps(&mut self, line: u64, step: u64) {
         let back = step > u64::MAX / 2;
         let skips_more = step - 1 > self.block;
-        if back || skips_more || step != self.stride {
+        // All three are looked at, as is either end of the run: of random lines no branch can be foretold.
+        if back | skips_more | (step != self.stride) {
             self.average = (self.average * (AVERAGED - 1) + self.length()) / AVERAGED;
             self.lines = 0;
-            if !(self.first..self.end).contains(&line) {
-                self.end = line;
-            }
+            let comes_back = (line >= self.first) & (line < self.end);
+            self.end = if comes_back { self.end } else { line };
             self.first = line;
         }
         self.stride = step;

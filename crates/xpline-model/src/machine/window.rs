@@ -7,8 +7,10 @@ use crate::time::Time;
 pub struct Window {
     size: u64,
     issued: u64,
-    /// Loads not known to have retired: (place in program order, completion).
+    /// Loads that have not been a whole window back: (place in program order, completion).
     loads: VecDeque<(u64, Time)>,
+    /// When the last of all loads has completed.
+    completed: Time,
 }
 
 impl Window {
@@ -17,22 +19,20 @@ impl Window {
             size: u64::from(size),
             issued: 0,
             loads: VecDeque::with_capacity(size as usize),
+            completed: 0,
         }
     }
 
     /// Make room for `micro_ops` more at `now`; returns when there is room.
     #[inline]
     pub fn admit(&mut self, micro_ops: u64, now: Time) -> Time {
-        let mut at = now;
         self.issued += micro_ops;
-        while let Some(&(place, done)) = self.loads.front() {
-            if done <= at {
-                self.loads.pop_front();
-            } else if place + self.size < self.issued {
-                at = done;
-            } else {
-                break;
-            }
+        let mut at = now;
+        while let Some(&(place, done)) = self.loads.front()
+            && place + self.size < self.issued
+        {
+            at = at.max(done);
+            self.loads.pop_front();
         }
         at
     }
@@ -41,12 +41,13 @@ impl Window {
     #[inline]
     pub fn load_completes(&mut self, done: Time) {
         self.loads.push_back((self.issued, done));
+        self.completed = self.completed.max(done);
     }
 
     /// When every op admitted so far has retired.
     #[inline]
     pub fn all_retired(&self, now: Time) -> Time {
-        self.loads.iter().map(|&(_, done)| done).max().unwrap_or(0).max(now)
+        self.completed.max(now)
     }
 }
 

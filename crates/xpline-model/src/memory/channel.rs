@@ -1,7 +1,6 @@
 //! One memory channel: read and write pending queues in front of a DIMM.
 
-use std::collections::VecDeque;
-
+use super::under_way::UnderWay;
 use super::wpq::{Source, Wpq};
 use crate::counters::DimmCounters;
 use crate::dimm::{Dimm, MediaWrite};
@@ -12,8 +11,7 @@ use crate::way::{Follow, Part};
 pub struct Channel {
     dimm: Dimm,
     wpq: Wpq,
-    /// Completion times of the reads under way, oldest first.
-    reads: VecDeque<Time>,
+    reads: UnderWay,
     rpq_occupancy_ps: u64,
     wpq_occupancy_ps: u64,
 }
@@ -29,7 +27,7 @@ impl Channel {
                 platform.link.writes,
                 platform.imc.wpq_combining,
             ),
-            reads: VecDeque::with_capacity(64),
+            reads: UnderWay::new(),
             rpq_occupancy_ps: 0,
             wpq_occupancy_ps: 0,
         }
@@ -40,7 +38,7 @@ impl Channel {
     pub fn read<F: Follow>(&mut self, address: u64, at: Time, follow: &mut F) -> Time {
         let queued = self.in_flight(at);
         let done = self.dimm.read(address, at, queued, follow);
-        self.reads.push_back(done);
+        self.reads.push(done);
         self.rpq_occupancy_ps += done - at;
         done
     }
@@ -91,10 +89,7 @@ impl Channel {
     /// Reads and writes under way on this channel, the one that arrives `at` included.
     #[inline]
     fn in_flight(&mut self, at: Time) -> u32 {
-        while self.reads.front().is_some_and(|&done| done <= at) {
-            self.reads.pop_front();
-        }
-        self.reads.len() as u32 + self.wpq.under_way(at) + 1
+        self.reads.left(at) + self.wpq.under_way(at) + 1
     }
 
     #[inline]

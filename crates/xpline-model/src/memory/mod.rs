@@ -7,6 +7,7 @@ mod ingress;
 mod interleave;
 mod link;
 mod system;
+mod under_way;
 mod wpq;
 
 use crate::counters::DimmCounters;

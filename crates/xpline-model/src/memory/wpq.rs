@@ -3,8 +3,7 @@
 //! First in, first out. One core may hold at most a few of its entries, so that a slow DIMM blocks the core behind its own writes;
 //! so may all cores of the other socket together.
 
-use std::collections::VecDeque;
-
+use super::under_way::UnderWay;
 use crate::time::Time;
 
 /// A ring of the times at which entries leave the queue, oldest first, and of their lines.
@@ -65,8 +64,8 @@ pub struct Wpq {
     all: Departures,
     per_core: Vec<Departures>,
     over_link: Departures,
-    /// When the entries of the queue, and what waits for room in it, leave: oldest first.
-    under_way: VecDeque<Time>,
+    /// The entries of the queue, and what waits for room in it, until they leave.
+    under_way: UnderWay,
     last_departure: Time,
     /// Of the last entries of a core, so many take newer data of their line along.
     combining: usize,
@@ -79,7 +78,7 @@ impl Wpq {
             all: Departures::new(entries),
             per_core: (0..cores).map(|_| Departures::new(per_core)).collect(),
             over_link: Departures::new(over_link.min(entries)),
-            under_way: VecDeque::with_capacity(64),
+            under_way: UnderWay::new(),
             last_departure: 0,
         }
     }
@@ -114,7 +113,7 @@ impl Wpq {
     #[inline]
     pub fn push(&mut self, source: Source, line: u64, departure: Time) {
         self.all.push(line, departure);
-        self.under_way.push_back(departure);
+        self.under_way.push(departure);
         match source {
             Source::Core(core) => self.per_core[core].push(line, departure),
             Source::Caches => {}
@@ -126,10 +125,7 @@ impl Wpq {
     /// Writes that have not left by `now`, those that still wait for room in the queue included. Moments come in order, or nearly.
     #[inline]
     pub fn under_way(&mut self, now: Time) -> u32 {
-        while self.under_way.front().is_some_and(|&departure| departure <= now) {
-            self.under_way.pop_front();
-        }
-        self.under_way.len() as u32
+        self.under_way.left(now)
     }
 }
 
