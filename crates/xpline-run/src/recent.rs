@@ -5,14 +5,14 @@ const REMEMBERED: usize = 256;
 
 /// The last few of a series.
 pub struct Recent<T> {
-    ring: Box<[Option<T>]>,
+    ring: Box<[Option<T>; REMEMBERED]>,
     next: usize,
 }
 
 impl<T: Copy> Recent<T> {
     pub fn new() -> Self {
         Self {
-            ring: vec![None; REMEMBERED].into(),
+            ring: Box::new([None; REMEMBERED]),
             next: 0,
         }
     }
@@ -24,9 +24,9 @@ impl<T: Copy> Recent<T> {
     }
 
     /// The last first.
+    #[inline]
     pub fn backwards(&self) -> impl Iterator<Item = &T> {
-        let (later, earlier) = self.ring.split_at(self.next % REMEMBERED);
-        later.iter().rev().chain(earlier.iter().rev()).map_while(Option::as_ref)
+        (1..=REMEMBERED).map_while(|back| self.ring[self.next.wrapping_sub(back) % REMEMBERED].as_ref())
     }
 
     /// The longest row of them up to the last in which each is one of those looked for, the first first.

@@ -159,13 +159,19 @@ impl Cache {
     /// The same by the replacement of this cache, behind the line that `before` tells of. Random replacement puts a line of the same
     /// group into the same way with a chance of `in_step` in 2^32.
     #[inline]
-    pub fn insert_beside(&mut self, line: u64, dirty: bool, before: &mut Neighbour, in_step: u32) -> Option<Victim> {
+    pub fn insert_beside(
+        &mut self,
+        line: u64,
+        dirty: bool,
+        before: &mut Neighbour,
+        in_step: impl Fn() -> u32,
+    ) -> Option<Victim> {
         if self.replacement == Replacement::Lru {
             return self.insert(line, dirty);
         }
         let group = line / GROUP;
         let mut way = self.random_way();
-        if before.group == group && (self.random as u32) < in_step {
+        if before.group == group && (self.random as u32) < in_step() {
             way = before.way;
         }
         let has_holes = self.occupied < self.capacity;
@@ -303,7 +309,7 @@ mod tests {
                     prop_assert_eq!(cache.remove(line), held.remove(&line));
                 } else if !held.contains_key(&line) {
                     let neighbours = held.keys().filter(|&other| other % sets == line % sets).count();
-                    let victim = cache.insert_beside(line, dirty, &mut before, in_step);
+                    let victim = cache.insert_beside(line, dirty, &mut before, || in_step);
                     prop_assert_eq!(victim.is_some(), neighbours == ways as usize);
                     if let Some(victim) = victim {
                         prop_assert_eq!(held.remove(&victim.line), Some(victim.dirty));

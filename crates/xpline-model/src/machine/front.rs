@@ -26,8 +26,9 @@ impl Machine {
         {
             program.waited(since, now, on);
         }
+        let mut held = self.cores[core].held.take();
         loop {
-            let (op, stage) = match self.cores[core].held.take() {
+            let (op, stage) = match held.take() {
                 Some(held) => held,
                 None => match program.next_op() {
                     Some(op) => {
@@ -53,7 +54,7 @@ impl Machine {
                         };
                         program.waited(now, time, on);
                     }
-                    self.cores[core].held = Some((op, stage));
+                    held = Some((op, stage));
                     now = time;
                 }
                 Outcome::Wait(waiting, stage) => {
@@ -65,6 +66,7 @@ impl Machine {
                 }
             }
             if !self.still_my_turn(now, until) {
+                self.cores[core].held = held;
                 self.turns.again(now, Agent::Front(core));
                 return;
             }

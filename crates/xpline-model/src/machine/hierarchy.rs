@@ -83,7 +83,14 @@ impl Hierarchy {
     /// Look the line up for a load (`write` = false) or a store; it is in the L1d afterwards. What it pushes out of the L2 is `in_step`
     /// with what went there before: see [`Cache::insert_beside`].
     #[inline]
-    pub fn access(&mut self, core: usize, line: u64, write: bool, in_step: u32, out: &mut WriteBacks) -> Found {
+    pub fn access(
+        &mut self,
+        core: usize,
+        line: u64,
+        write: bool,
+        in_step: impl Fn() -> u32,
+        out: &mut WriteBacks,
+    ) -> Found {
         let l1d = &mut self.private[core].l1d;
         let set = l1d.set_of(line);
         if l1d.touch_in(set, line, write) {
@@ -97,7 +104,7 @@ impl Hierarchy {
     }
 
     /// Look up a line that is not in the L1d; it is in the L2 afterwards.
-    fn bring(&mut self, core: usize, line: u64, in_step: u32, out: &mut WriteBacks) -> Found {
+    fn bring(&mut self, core: usize, line: u64, in_step: impl Fn() -> u32, out: &mut WriteBacks) -> Found {
         let private = &mut self.private[core];
         let set = private.l2.set_of(line);
         if private.l2.touch_in(set, line, false) {
@@ -133,12 +140,20 @@ impl Hierarchy {
             return None;
         }
         let (in_l3, set) = (self.l3s[private.l3].remove(line), private.l2.set_of(line));
-        self.fill_l2(core, set, line, in_l3 == Some(true), 0, out);
+        self.fill_l2(core, set, line, in_l3 == Some(true), || 0, out);
         Some(if in_l3.is_some() { Found::L3 } else { Found::Memory })
     }
 
     #[inline]
-    fn fill_l2(&mut self, core: usize, set: Set, line: u64, dirty: bool, in_step: u32, out: &mut WriteBacks) {
+    fn fill_l2(
+        &mut self,
+        core: usize,
+        set: Set,
+        line: u64,
+        dirty: bool,
+        in_step: impl Fn() -> u32,
+        out: &mut WriteBacks,
+    ) {
         let private = &mut self.private[core];
         if let Some(victim) = private.l2.insert_in(set, line, dirty) {
             // The L2 holds every line of its L1d, so a line leaves both.
@@ -161,10 +176,8 @@ impl Hierarchy {
     }
 
     #[inline]
-    fn give_to_l3(&mut self, core: usize, victim: Victim, in_step: u32, out: &mut WriteBacks) {
-        if victim.dirty {
-            self.l2_counters.dirty_evictions += 1;
-        }
+    fn give_to_l3(&mut self, core: usize, victim: Victim, in_step: impl Fn() -> u32, out: &mut WriteBacks) {
+        self.l2_counters.dirty_evictions += u64::from(victim.dirty);
         let private = &mut self.private[core];
         if let Some(old) = self.l3s[private.l3].insert_beside(victim.line, victim.dirty, &mut private.given, in_step)
             && old.dirty
@@ -184,7 +197,7 @@ impl Hierarchy {
         private.l1d.insert(line, write);
         let l3 = &mut self.l3s[private.l3];
         let dirty = l3.remove(line).unwrap_or(false);
-        l3.insert_beside(line, dirty || write, &mut private.given, in_step);
+        l3.insert_beside(line, dirty || write, &mut private.given, || in_step);
     }
 
     /// Drop a line that [`Hierarchy::pass_to_l3`] may have put in.
@@ -252,7 +265,7 @@ mod tests {
         caches.empty_l1ds();
         assert_eq!(caches.dirty_lines(), 1);
         let mut out = WriteBacks::default();
-        let found = [1, 2, 3, 4].map(|line| caches.access(0, line, false, 0, &mut out));
+        let found = [1, 2, 3, 4].map(|line| caches.access(0, line, false, || 0, &mut out));
         assert_eq!(found, [Found::L3, Found::L3, Found::L3, Found::Memory]);
         assert!(caches.write_back(0, 1) && !caches.write_back(0, 2));
     }

@@ -136,7 +136,7 @@ impl Machine {
     pub fn warm_caches<P: Program>(&mut self, programs: &mut [P], ops: u64) {
         let mut dropped = WriteBacks::default();
         self.warm(programs, ops, |caches, core, line, write, in_step| {
-            caches.access(core, line, write, in_step, &mut dropped);
+            caches.access(core, line, write, || in_step, &mut dropped);
             dropped = WriteBacks::default();
         });
     }
@@ -230,7 +230,7 @@ impl Machine {
     fn look_up(&mut self, core: usize, line: u64, write: bool, now: Time) -> Lookup {
         let mut evicted = WriteBacks::default();
         let state = &self.cores[core];
-        let in_step = self.in_step.chance(&state.order, state.queued);
+        let in_step = || self.in_step.chance(&state.order, state.queued);
         let found = self.caches.access(core, line, write, in_step, &mut evicted);
         let arrival = now + self.timing.request;
         let mut room = 0;
