@@ -149,7 +149,8 @@ fn reads(count: usize, memory: &str) -> String {
     )
 }
 
-/// Whichever way it is measured: by the iterations a second, or by their latency.
+/// Whichever way it is measured: by the iterations a second, or by their latency. A clock reading is part of the one read, and how many
+/// refreshes of DRAM are met is not the same.
 #[test]
 fn three_dependent_reads_take_three_random_latencies() {
     for name in ["optane", "dram"] {
@@ -160,7 +161,7 @@ fn three_dependent_reads_take_three_random_latencies() {
         let row = run(&platform, &reads(3, "persistent"));
         for three in [1e9 / row.operations_s.unwrap(), row.latencies.as_ref().unwrap().mean] {
             assert!(
-                (three / (3.0 * alone) - 1.0).abs() < 0.1,
+                (three / (3.0 * alone) - 1.0).abs() < 0.15,
                 "{name}: {three} ns, one is {alone}"
             );
         }

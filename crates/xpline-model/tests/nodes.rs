@@ -131,7 +131,7 @@ fn a_directory_write_holds_up_reads_of_its_xpline_only() {
 
 #[test]
 fn pages_of_memory_on_both_sockets_take_turns() {
-    let both = platform("dram", &["nodes.memory=both"]);
+    let both = platform("dram", &["nodes.memory=both", "dram.refresh_halts=false"]);
     let latency = |page: u64| timed(&both, &[], &[op(OpKind::Load, page * 64)]);
     assert_eq!(latency(1) - latency(0), 2 * both.link.latency);
     assert_eq!(latency(0), latency(2));

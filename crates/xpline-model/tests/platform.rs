@@ -128,8 +128,10 @@ fn the_non_interleaved_platform_differs_from_the_interleaved_one_in_its_dimms_on
 fn the_dram_platform_shares_the_host_of_the_optane_one() {
     let (mut dram, optane) = (Platform::builtin("dram").unwrap(), Platform::builtin("optane").unwrap());
     assert!(matches!(dram.memory, Memory::Dram(_)));
-    // A law of what Optane makes of the order in which lines leave, and the code that the sweep ran.
+    // A law of the order in which lines leave for either memory, and the code that the sweep ran.
     dram.l3.in_step = optane.l3.in_step;
+    dram.l3.in_step_most = optane.l3.in_step_most;
+    dram.l3.in_step_queue = optane.l3.in_step_queue;
     dram.core.stride_store = optane.core.stride_store;
     assert_eq!((dram.core, dram.l3, dram.mesh), (optane.core, optane.l3, optane.mesh));
 }

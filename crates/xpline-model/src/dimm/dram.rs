@@ -1,5 +1,7 @@
 //! One channel of DDR4 DRAM: banks with row buffers behind one data bus.
 
+use super::Place;
+use super::refresh::Refresh;
 use crate::counters::DimmCounters;
 use crate::modulus::Modulus;
 use crate::platform::Dram;
@@ -9,9 +11,11 @@ use crate::way::{Follow, Part};
 pub struct DramDimm {
     banks: Vec<Bank>,
     bus: Bus,
+    refresh: Refresh,
     /// Bytes of the channel's address space that find one row open (see the platform file).
     span_shift: u32,
     low_banks: Modulus,
+    low_shift: u32,
     high_banks: Modulus,
     high_shift: u32,
     /// Bus time of a read and of a write.
@@ -19,6 +23,8 @@ pub struct DramDimm {
     write_slot: Time,
     /// What a read waits for when another row was open.
     row_miss: Time,
+    /// From a column command to the next of the row.
+    column_cycle: Time,
     /// Column command to data in the memory controller.
     latency: Time,
     /// How long a new row keeps its bank from the next.
@@ -74,7 +80,7 @@ struct Bank {
     free: Time,
 }
 
-/// A span whose row was opened, and when the row is ready for column commands.
+/// A span whose row was opened, and when the row is ready for the next column command.
 #[derive(Clone, Copy)]
 struct Row {
     span: u64,
@@ -87,11 +93,12 @@ const CLOSED: Row = Row {
 };
 
 impl DramDimm {
-    pub fn new(dram: &Dram) -> Self {
+    pub fn new(dram: &Dram, place: Place) -> Self {
         let banks = dram.ranks * dram.banks;
-        // A burst moves 64 B over 8 B; refreshes take their share of the time.
-        let refresh = 1.0 + dram.trfc as f64 / dram.trefi as f64;
-        let burst = (8e6 / f64::from(dram.speed) * refresh) as Time;
+        // A burst moves 64 B over 8 B; refreshes take their share of the time from what does not wait for them.
+        let burst = 8e6 / f64::from(dram.speed);
+        let shared = (burst * (1.0 + dram.trfc as f64 / dram.trefi as f64)) as Time;
+        let burst = if dram.refresh_halts { burst as Time } else { shared };
         Self {
             banks: vec![
                 Bank {
@@ -101,13 +108,16 @@ impl DramDimm {
                 banks as usize
             ],
             bus: Bus::default(),
+            refresh: Refresh::new(dram, place),
             span_shift: dram.open_span.trailing_zeros(),
             low_banks: Modulus::new(dram.low_banks.into()),
+            low_shift: dram.low_bank_span.trailing_zeros(),
             high_banks: Modulus::new((banks / dram.low_banks).max(1).into()),
             high_shift: dram.high_bank_span.trailing_zeros(),
             read_slot: burst + dram.read_gap,
-            write_slot: burst + dram.write_gap,
+            write_slot: shared + dram.write_gap,
             row_miss: dram.trp + dram.trcd,
+            column_cycle: dram.tccd,
             latency: dram.tcl + burst + dram.controller,
             read_cycle: dram.tras + dram.trp,
             write_cycle: dram.trcd + dram.tcwl + burst + dram.twr + dram.trp,
@@ -121,7 +131,7 @@ impl DramDimm {
     pub fn read<F: Follow>(&mut self, address: u64, at: Time, follow: &mut F) -> Time {
         self.counters.reads += 1;
         self.counters.media_reads += 1;
-        let slot = self.bus.book(at, self.read_slot);
+        let slot = self.book_read(at);
         let open = self.open(address, slot, self.read_cycle);
         let done = open + self.latency;
         follow.passes(Part::Bus, at, slot);
@@ -144,21 +154,39 @@ impl DramDimm {
         taken
     }
 
+    /// The start of a read's time on the bus. Reads wait for a refresh; writes lie in their queue meanwhile, where it holds up nobody.
+    #[inline]
+    fn book_read(&mut self, at: Time) -> Time {
+        let slot = self.bus.book(self.refresh.over(at), self.read_slot);
+        let over = self.refresh.over(slot);
+        if over > slot {
+            self.bus.book(over, self.read_slot)
+        } else {
+            slot
+        }
+    }
+
     /// Have the row of an address open; returns when its column command can go. A new row keeps its bank busy for `cycle`.
     #[inline]
     fn open(&mut self, address: u64, at: Time, cycle: Time) -> Time {
         let span = address >> self.span_shift;
-        let bank = self.low_banks.of(span) + self.low_banks.get() * self.high_banks.of(address >> self.high_shift);
+        let low = self.low_banks.of(address >> self.low_shift);
+        let bank = low + self.low_banks.get() * self.high_banks.of(address >> self.high_shift);
         let bank = &mut self.banks[bank as usize];
-        if let Some(row) = bank.opened.iter().find(|row| row.span == span) {
+        if let Some(row) = bank.opened.iter_mut().find(|row| row.span == span) {
             self.counters.buffer_hits += 1;
-            return row.ready.max(at);
+            let column = row.ready.max(at);
+            row.ready = column + self.column_cycle;
+            return column;
         }
         self.counters.buffer_misses += 1;
-        let start = at.max(bank.free);
+        let start = self.refresh.over(at.max(bank.free));
         let ready = start + self.row_miss;
         bank.opened.copy_within(..GATHERED - 1, 1);
-        bank.opened[0] = Row { span, ready };
+        bank.opened[0] = Row {
+            span,
+            ready: ready + self.column_cycle,
+        };
         bank.free = start + cycle;
         ready
     }
@@ -167,6 +195,46 @@ impl DramDimm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::{Memory, Platform};
+    use crate::time::MICROSECOND;
+    use crate::way::Nobody;
+
+    fn channel() -> DramDimm {
+        let Memory::Dram(dram) = Platform::builtin("dram").unwrap().memory else {
+            unreachable!("dram is made of DRAM")
+        };
+        let place = Place {
+            channel: 0,
+            channels: 1,
+        };
+        DramDimm::new(&dram, place)
+    }
+
+    /// How much later the second of two reads comes that are asked for together, between two refreshes.
+    fn second_of_two(apart: u64) -> Time {
+        let mut channel = channel();
+        let [first, second] = [0, apart].map(|address| channel.read(address, MICROSECOND, &mut Nobody));
+        second - first
+    }
+
+    #[test]
+    fn strides_of_4_kib_stay_on_one_bank_and_others_do_not() {
+        let row_cycle = 46_250;
+        assert_eq!([4 << 10, 12 << 10, 2 << 30].map(second_of_two), [row_cycle; 3]);
+        let column_cycle = 5_250;
+        assert_eq!(second_of_two(64), column_cycle);
+        assert!([512, 16 << 30].iter().all(|&apart| second_of_two(apart) < column_cycle));
+    }
+
+    #[test]
+    fn reads_wait_for_a_refresh_and_writes_do_not() {
+        let mut channel = channel();
+        let refresh = 350_000;
+        assert_eq!(channel.write(0, 10, &mut Nobody), 10);
+        let first = channel.read(512, 10, &mut Nobody);
+        assert!(first > refresh && first < refresh + 100_000, "{first}");
+        assert!(channel.read(512, 2 * refresh, &mut Nobody) < 2 * refresh + 100_000);
+    }
 
     #[test]
     fn what_comes_in_order_waits_in_order() {

@@ -1,6 +1,7 @@
 //! DRAM as a cache of pages in front of NAND flash, in one module: every write ends in the DRAM, and a power failure finds enough stored
 //! energy to bring what is dirty to the flash.
 
+use super::Place;
 use super::dram::DramDimm;
 use crate::counters::DimmCounters;
 use crate::machine::cache::Cache;
@@ -27,13 +28,13 @@ pub struct HybridDimm {
 }
 
 impl HybridDimm {
-    pub fn new(hybrid: &Hybrid, dram: &Dram) -> Self {
+    pub fn new(hybrid: &Hybrid, dram: &Dram, place: Place) -> Self {
         let lines = hybrid.cache / hybrid.page;
         let mut pages = Cache::new(lines, hybrid.ways, 1, Replacement::Lru);
         // A module that has been in use for long: it holds as much as it can.
         (0..lines).for_each(|page| _ = pages.insert(page, false));
         Self {
-            dram: DramDimm::new(dram),
+            dram: DramDimm::new(dram, place),
             pages,
             page_shift: hybrid.page.trailing_zeros(),
             filling: Pending::new(hybrid.fills),
@@ -132,7 +133,14 @@ mod tests {
         };
         (hybrid.cache, hybrid.ways, hybrid.dies, hybrid.write_buffer) = (2 * hybrid.page, 2, 1, 1);
         (hybrid.read, hybrid.program) = (1_000_000, 5_000_000);
-        HybridDimm::new(&hybrid, &dram)
+        HybridDimm::new(
+            &hybrid,
+            &dram,
+            Place {
+                channel: 0,
+                channels: 1,
+            },
+        )
     }
 
     #[test]

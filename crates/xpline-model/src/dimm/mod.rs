@@ -6,6 +6,7 @@ pub mod hybrid;
 pub mod media;
 pub mod near;
 pub mod optane;
+pub mod refresh;
 pub mod wear;
 pub mod xpbuffer;
 
@@ -27,6 +28,13 @@ pub struct MediaWrite {
     pub pieces: u8,
 }
 
+/// Which of the channels of its socket a DIMM is on.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub channel: u32,
+    pub channels: u32,
+}
+
 /// A new kind of memory is one file here and one arm below.
 pub enum Dimm {
     Optane(Box<OptaneDimm>),
@@ -36,13 +44,13 @@ pub enum Dimm {
 }
 
 impl Dimm {
-    pub fn new(platform: &Platform) -> Self {
+    pub fn new(platform: &Platform, place: Place) -> Self {
         match &platform.memory {
             Memory::Optane(optane) => Self::Optane(Box::new(OptaneDimm::new(optane))),
-            Memory::Dram(dram) => Self::Dram(Box::new(DramDimm::new(dram))),
-            Memory::Hybrid(hybrid, dram) => Self::Hybrid(Box::new(HybridDimm::new(hybrid, dram))),
+            Memory::Dram(dram) => Self::Dram(Box::new(DramDimm::new(dram, place))),
+            Memory::Hybrid(hybrid, dram) => Self::Hybrid(Box::new(HybridDimm::new(hybrid, dram, place))),
             Memory::MemoryMode(mode) => match platform.volatile.platform.as_deref().map(|near| &near.memory) {
-                Some(Memory::Dram(near)) => Self::NearFar(Box::new(NearFar::new(mode, near))),
+                Some(Memory::Dram(near)) => Self::NearFar(Box::new(NearFar::new(mode, near, place))),
                 _ => unreachable!("a check has let the platform pass"),
             },
         }

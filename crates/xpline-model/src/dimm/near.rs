@@ -9,9 +9,9 @@
 
 use std::collections::HashMap;
 
-use super::MediaWrite;
 use super::dram::DramDimm;
 use super::optane::OptaneDimm;
+use super::{MediaWrite, Place};
 use crate::counters::DimmCounters;
 use crate::platform::{Dram, MemoryMode, Pages};
 use crate::time::Time;
@@ -46,9 +46,9 @@ struct Found {
 }
 
 impl NearFar {
-    pub fn new(mode: &MemoryMode, near: &Dram) -> Self {
+    pub fn new(mode: &MemoryMode, near: &Dram, place: Place) -> Self {
         Self {
-            near: DramDimm::new(near),
+            near: DramDimm::new(near, place),
             far: OptaneDimm::new(&mode.far),
             frames: Frames::new(mode),
             line_shift: mode.near.line.trailing_zeros(),

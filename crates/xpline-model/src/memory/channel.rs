@@ -3,7 +3,7 @@
 use super::under_way::UnderWay;
 use super::wpq::{Source, Wpq};
 use crate::counters::DimmCounters;
-use crate::dimm::{Dimm, MediaWrite};
+use crate::dimm::{Dimm, MediaWrite, Place};
 use crate::platform::Platform;
 use crate::time::Time;
 use crate::way::{Follow, Part};
@@ -17,9 +17,9 @@ pub struct Channel {
 }
 
 impl Channel {
-    pub fn new(platform: &Platform) -> Self {
+    pub fn new(platform: &Platform, place: Place) -> Self {
         Self {
-            dimm: Dimm::new(platform),
+            dimm: Dimm::new(platform, place),
             wpq: Wpq::new(
                 platform.imc.wpq,
                 platform.imc.wpq_per_core,

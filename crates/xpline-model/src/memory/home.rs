@@ -5,7 +5,7 @@ use super::ingress::Ingress;
 use super::interleave::Interleave;
 use super::wpq::Source;
 use crate::counters::DimmCounters;
-use crate::dimm::MediaWrite;
+use crate::dimm::{MediaWrite, Place};
 use crate::platform::{Memory as Kind, Platform};
 use crate::time::Time;
 use crate::way::{Follow, Part};
@@ -29,7 +29,17 @@ impl Home {
             kind: platform.memory.name(),
             first: (number * platform.interleave.dimms) as u16,
             interleave: Interleave::new(&platform.interleave, !matches!(platform.memory, Kind::Dram(_))),
-            channels: (0..dimms).map(|_| Channel::new(platform)).collect(),
+            channels: (0..dimms)
+                .map(|channel| {
+                    Channel::new(
+                        platform,
+                        Place {
+                            channel,
+                            channels: dimms,
+                        },
+                    )
+                })
+                .collect(),
             ingresses: (0..dimms.div_ceil(imc.channels))
                 .map(|_| Ingress::new(imc.ingress))
                 .collect(),

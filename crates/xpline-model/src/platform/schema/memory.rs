@@ -2,7 +2,9 @@
 
 use super::super::error::PlatformError;
 use super::super::key::{Key, Node, Reader, Section, join, section};
-use super::super::unit::{Any, Bytes, Count, Duration, Factor, GIB, Grained, KIB, MIB, Power, Scalar, Unit, choice};
+use super::super::unit::{
+    Any, Bytes, Count, Duration, Factor, Flag, GIB, Grained, KIB, MIB, Power, Scalar, Unit, choice,
+};
 use crate::time::{MICROSECOND as US, NANOSECOND as NS};
 
 choice! {
@@ -275,10 +277,14 @@ section! {
         tcwl: Duration in 1..=US,
         /// End of write data to precharge.
         twr: Duration in 1..=US,
+        /// From a column command to the next of the same bank group (tCCD_L).
+        tccd: Duration in 0..=US,
         /// Time between two refreshes.
         trefi: Duration in NS..=1_000 * US,
         /// Time that one refresh takes.
         trfc: Duration in 1..=100 * US,
+        /// Whether reads wait for a refresh of their channel, which the channels do in turn; if not, it takes its share of the bus.
+        refresh_halts: Flag in Any,
         /// Bus time lost a read, on average, to gaps and to changes of direction.
         read_gap: Duration in 0..=US,
         /// Bus time lost a write.
@@ -289,8 +295,10 @@ section! {
         open_span: Bytes in (64..=64 * KIB).power_of_two(),
         /// Banks that neighbouring spans take turns on.
         low_banks: Count in (1..=256).power_of_two(),
+        /// Bytes of addresses after which the next of them takes its turn.
+        low_bank_span: Bytes in (64..=64 * KIB).power_of_two(),
         /// Bytes of addresses after which the other banks take their turn.
-        high_bank_span: Bytes in (4 * KIB..=GIB).power_of_two(),
+        high_bank_span: Bytes in (4 * KIB..=64 * GIB).power_of_two(),
         /// Time in the memory controller, both ways together.
         controller: Duration in 0..=US,
     }
