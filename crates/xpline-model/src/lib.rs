@@ -20,6 +20,7 @@ mod way;
 pub use counters::{CacheCounters, CoreCounters, Counters, DimmCounters, Traffic, hit_ratio};
 pub use machine::Machine;
 pub use memory::{Completion, MediaWrite, MemorySystem, Request, RequestKind, SubmitError, VOLATILE};
+pub use modulus::Modulus;
 pub use op::{Op, OpKind};
 pub use platform::{Platform, PlatformError};
 pub use program::{Fetch, FetchedFrom, Program, Wait, Write};

@@ -1,5 +1,13 @@
 //! Division by a number that is known early, and often a power of two.
 
+/// A number that others are divided by, at less than the cost of a division.
+///
+/// ```
+/// use xpline_model::Modulus;
+///
+/// let dimms = Modulus::new(6);
+/// assert_eq!((dimms.of(20), dimms.divide(20)), (2, (3, 2)));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Modulus {
     modulus: u64,
@@ -10,6 +18,7 @@ pub struct Modulus {
 }
 
 impl Modulus {
+    /// `modulus` is not 0.
     pub fn new(modulus: u64) -> Self {
         let mask = if modulus.is_power_of_two() { modulus - 1 } else { 0 };
         let small = (2..=u64::from(u32::MAX)).contains(&modulus);
@@ -20,6 +29,7 @@ impl Modulus {
         }
     }
 
+    /// The number itself.
     #[inline]
     pub fn get(self) -> u64 {
         self.modulus

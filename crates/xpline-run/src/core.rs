@@ -145,23 +145,25 @@ impl<S: Source> CoreStream<S> {
         }
     }
 
-    /// Make ready the ops that an access takes.
-    fn expand(&mut self, access: Access) {
-        let ledger = Rc::clone(&self.ledger);
-        let mut ledger = ledger.borrow_mut();
+    /// Make ready the ops that an access takes; those before it, which touch no memory, are handed over as one op.
+    fn expand(&mut self, access: Access) -> Option<Op> {
         let site = access.site;
         self.accesses += 1;
         // The instruction of the access itself is its op.
         let own = u32::from(access.kind != OpKind::Compute);
         let others = access.instructions.saturating_sub(own);
-        if others > 0 {
-            self.ready.push((Op::new(OpKind::Compute, 0, others), site));
-        }
         let time = Time::from(others) * self.rates.instruction + Time::from(own) * self.rates.op;
-        ledger.compute(site, access.instructions, time);
-        if access.kind == OpKind::Compute {
-            return;
+        self.ledger.borrow_mut().compute(site, access.instructions, time);
+        if access.kind != OpKind::Compute {
+            self.expand_access(access);
         }
+        (others > 0).then_some(Op::new(OpKind::Compute, 0, others))
+    }
+
+    fn expand_access(&mut self, access: Access) {
+        let ledger = Rc::clone(&self.ledger);
+        let mut ledger = ledger.borrow_mut();
+        let site = access.site;
         if !has_address(access.kind) || access.kind == OpKind::LockedRmw {
             self.drain(&mut ledger);
             self.end_runs(&mut ledger);
@@ -350,7 +352,10 @@ impl<S: Source> Program for CoreStream<S> {
             }
             let access = self.batch[self.next];
             self.next += 1;
-            self.expand(access);
+            if let Some(op) = self.expand(access) {
+                self.current = access.site;
+                return Some(op);
+            }
         }
     }
 

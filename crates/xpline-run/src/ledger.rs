@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xpline_model::platform::Memory;
-use xpline_model::{FetchedFrom, MediaWrite, OpKind, Platform, Time};
+use xpline_model::{FetchedFrom, MediaWrite, Modulus, OpKind, Platform, Time};
 
 use crate::access::{LINE, Site};
 use crate::facts::{CAUSES, Cause, Facts};
@@ -40,7 +40,9 @@ pub struct Ledger {
     /// Whether the machine tells of media writes; if not, every write reaches the medium as it is.
     told: bool,
     line_bytes: u64,
-    granularity: u64,
+    /// Chunks of interleaving go round the DIMMs: bytes of one, as a shift.
+    chunk_shift: u32,
+    by_dimm: Modulus,
 }
 
 /// Who wrote to a DIMM, slice by slice.
@@ -70,7 +72,8 @@ impl Ledger {
             least: [Time::MAX; 3],
             told: matches!(platform.memory, Memory::Optane(_)),
             line_bytes: platform.media_line_bytes(),
-            granularity: platform.interleave.granularity,
+            chunk_shift: platform.interleave.granularity.trailing_zeros(),
+            by_dimm: Modulus::new(platform.interleave.dimms.into()),
         }
     }
 
@@ -127,7 +130,11 @@ impl Ledger {
         let least = &mut self.least[from as usize];
         *least = beyond.min(*least);
         let device = *least;
-        let part = |time: Time| (u128::from(wait) * u128::from(time) / u128::from(latency.max(1))) as Time;
+        let whole = latency.max(1);
+        let part = |time: Time| match wait.checked_mul(time) {
+            Some(product) => product / whole,
+            None => (u128::from(wait) * u128::from(time) / u128::from(whole)) as Time,
+        };
         let (link, device) = (part(self.link.min(latency)), part(device));
         self.spend(site, Cause::Link, link);
         self.spend(site, cause, device);
@@ -149,8 +156,7 @@ impl Ledger {
 
     /// A piece of a store, ntstore or locked op, inside one line.
     pub fn write(&mut self, thread: u32, site: Site, kind: OpKind, address: u64, bytes: u32) {
-        let dimms = self.dimms.len() as u64;
-        let dimm = (address / self.granularity % dimms) as usize;
+        let dimm = self.by_dimm.of(address >> self.chunk_shift) as usize;
         self.dimms[dimm].now |= 1 << (thread % 64);
         // Nothing of the medium's line was written before.
         let first = self
