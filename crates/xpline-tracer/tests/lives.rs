@@ -65,7 +65,10 @@ fn a_program_has_its_own_descriptors_only() {
         .args([lives.file.as_os_str(), "descriptors".as_ref()])
         .output()
         .unwrap();
-    assert!(native.stdout.starts_with(b"3 0 1 2 3"));
+    // Whoever runs the tests may have left the program more than the three.
+    let said = String::from_utf8_lossy(&native.stdout);
+    let (file, open) = said.split_once(' ').expect("a descriptor, and those that are open");
+    assert!(open.starts_with("0 1 2 ") && open.split_whitespace().any(|one| one == file));
     assert_eq!(run.output.stdout, native.stdout);
     let stream = one(&run);
     assert!(run.output.status.success() && stream.complete);
