@@ -265,6 +265,27 @@ WEAR = {
     64: case(TAKEN_APART, {"experiment": "tail", "op": "ntstore", "region": 256}),
 }
 
+_GIB = 1024 * MIB
+
+_READER = {
+    "name": "reader", "threads": 1, "range": _GIB, "mode": "chain", "sample": 1, "steps": [{"op": "load", "size": 64}],
+}  # fmt: skip
+
+
+def _beside(*steps: dict[str, Any]) -> Case:
+    """A reader of random lines, each after the other, and beside it another thread, if it does anything."""
+    other = {"name": "other", "threads": 1, "range": _GIB, "mode": "sequential", "steps": list(steps)}
+    groups = [_READER, other] if steps else [_READER]
+    return case(TAKEN_APART, {"experiment": "workload", "name": "contention", "groups": groups})
+
+
+#: Latency of a reader, by what another thread does on the DIMM without a pause.
+CONTENTION = {
+    "nobody": _beside(),
+    "a reader": _beside({"op": "load", "size": 4096}),
+    "a writer": _beside({"op": "ntstore", "size": 4096}),
+}
+
 #: 64 B writes round a hot spot, against its size, by platform.
 TAIL = {
     platform: _sweep(
@@ -279,7 +300,7 @@ TAIL = {
 def internals_cases() -> list[Case]:
     """The cases that show what is inside of a DIMM."""
     sweeps = [CHASE, *CHASE_MASKED.values(), *REPLACEMENT.values()]
-    return [*WEAR.values(), *chain.from_iterable(sweep.cases.values() for sweep in sweeps)]
+    return [*WEAR.values(), *CONTENTION.values(), *chain.from_iterable(sweep.cases.values() for sweep in sweeps)]
 
 
 def all_cases() -> list[Case]:

@@ -12,7 +12,7 @@ from xpline.cli import main
 from xpline.errors import XplineError
 from xpline.internals.checks import checks, knee
 from xpline.internals.data import Internals, is_internals
-from xpline.sweeps import CHASE, KIB, MIB, REPLACEMENT, TAIL, WEAR, Results, all_cases, internals_cases
+from xpline.sweeps import CHASE, CONTENTION, KIB, MIB, REPLACEMENT, TAIL, WEAR, Results, all_cases, internals_cases
 
 CLOCK = 2.4
 
@@ -30,6 +30,8 @@ def folder(tmp_path):
         "Iteration,Latency\n0,260\n1000,264\n1500,90000\n2000,260\n3500,94000\n"
     )
     (tmp_path / "rmw_replacement_same_order.csv").write_text("Iteration,Rate\n63,0.0\n64,0.0\n65,1.0\n66,1.0\n")
+    for name, latencies in (("read", "800\n820\n8"), ("read_read", "880\n"), ("read_write_100", "2000\n2400\n2800\n")):
+        (tmp_path / f"rw_cont_{name}.csv").write_text(latencies)
     return tmp_path
 
 
@@ -40,12 +42,14 @@ def results(**changed):
         "gone": lambda lines: float(lines > 64),
         "interval": {256: 9500, 64: 2000},
         "stall": {256: 110_000, 64: 92_000},
+        "beside": {"nobody": 300, "a reader": 330, "a writer": 900},
     } | changed
     rows = {case: {"latency_mean_ns": does["latency"](region) / CLOCK} for region, case in CHASE.cases.items()}
     for sweep in REPLACEMENT.values():
         rows |= {case: {"miss_ratio": does["gone"](lines)} for lines, case in sweep.cases.items()}
     for size, case in WEAR.items():
         rows[case] = {"stall_interval": does["interval"][size], "stall_ns": does["stall"][size] / CLOCK}
+    rows |= {case: {"latency_mean_ns": does["beside"][beside]} for beside, case in CONTENTION.items()}
     return Results(rows, Platforms())
 
 
@@ -58,18 +62,19 @@ def test_medians_and_curves_are_read(folder):
     assert data.chase()[20 * MIB] == 800
     assert data.line_stalls() == (9500, 110_000)
     assert data.piece_stalls() == (2000, 92_000)
+    assert data.contention() == {"nobody": 800, "a reader": 880, "a writer": 2400}
     assert data.replacement("xpbuffer", "same") == {63: 0, 64: 0, 65: 1, 66: 1}
 
 
 def test_what_is_not_there_is_empty(folder):
     data = Internals(folder)
-    assert (data.masked("12"), data.replacement("ait", "random")) == ({}, {})
+    assert (data.masked("12"), data.replacement("ait", "random"), Internals().contention()) == ({}, {}, {})
     assert (Internals().chase(), Internals().line_stalls(), Internals().piece_stalls()) == ({}, None, None)
 
 
 def test_the_same_dimm_passes_every_check(folder):
     found = checks(results(), Internals(folder))
-    assert len(found) == 6 + 1 + 4
+    assert len(found) == 6 + 1 + 4 + 2
     assert all(check.holds for check in found), found
 
 
@@ -79,6 +84,10 @@ def test_the_same_dimm_passes_every_check(folder):
         ({"latency": lambda region: 300}, {"latency within the XPBuffer", "latency of 64 MiB"}),
         ({"gone": lambda lines: float(lines > 64) / 2}, {"XPBuffer: lines gone, read again in same order"}),
         ({"interval": {256: 11_500, 64: 2000}}, {"wear levelling: 256 B writes to a stall"}),
+        (
+            {"beside": {"nobody": 300, "a reader": 330, "a writer": 700}},
+            {"contention: a read beside a writer, over one alone"},
+        ),
     ],
 )  # fmt: skip
 def test_what_is_too_far_off_fails(folder, changed, failing):
@@ -123,7 +132,7 @@ def test_every_case_of_the_inside_is_part_of_a_reproduction():
 
 
 def test_the_model_matches_the_measurements(shared, capsys):
-    """Knees, plateaus, replacement and wear levelling, by the tolerances that the checks state."""
+    """Knees, plateaus, replacement, wear levelling and contention, by the tolerances that the checks state."""
     folder = shared("data/optane-internals/gen_hier.csv").parent
     with pytest.raises(SystemExit) as stopped:
         main(["validate", "--dataset", str(folder)])
@@ -131,7 +140,7 @@ def test_the_model_matches_the_measurements(shared, capsys):
     assert not stopped.value.code
     assert "knee of the AIT cache, address bits 12-14 kept 0" in printed.out
     held, of = map(int, re.search(r"(\d+) of (\d+) quantities", printed.err).groups())
-    assert held == of == 23, printed.out
+    assert held == of == 25, printed.out
 
 
 def test_probes_and_chases_of_the_model_come_to_python():

@@ -19,7 +19,7 @@ from xpline.sweeps import all_cases
 
 FIGURES = [
     "latency", "bandwidth-threads", "bandwidth-size", "ewr-bandwidth", "xpbuffer", "flush-instructions",
-    "sfence-interval", "imc-contention", "tail-latency", "latency-region", "replacement",
+    "sfence-interval", "imc-contention", "tail-latency", "latency-region", "replacement", "dimm-contention",
     "stand-ins", "loaded-latency", "memory-mode", "sockets",
 ]  # fmt: skip
 

@@ -4,6 +4,7 @@ To add a figure, write a module with ``draw(results, measured) -> Figure`` and n
 """
 
 from xpline.figures import (
+    contention,
     ewr,
     flush,
     latency,
@@ -28,6 +29,7 @@ __all__ = ["ERROR_LIMIT", "Figure", "Measurements", "draw_all", "render"]
 _FIGURES = (
     latency.draw, tail.draw, threads.draw, sizes.draw, loaded.draw, ewr.draw, xpbuffer.draw, flush.draw, sfence.draw,
     spread.draw, sockets.draw, loaded.draw_mixes, loaded.draw_near, region.draw, replacement.draw,
+    contention.draw,
 )  # fmt: skip
 
 

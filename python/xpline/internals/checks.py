@@ -1,4 +1,4 @@
-"""The model's inside beside the measured one: knees, plateaus, replacement, wear levelling."""
+"""The model's inside beside the measured one: knees, plateaus, replacement, wear levelling, contention."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from xpline.internals.data import Internals
-from xpline.sweeps import CHASE, CHASE_MASKED, KIB, MIB, REPLACEMENT, TAKEN_APART, WEAR, Results, Sweep
+from xpline.sweeps import CHASE, CHASE_MASKED, CONTENTION, KIB, MIB, REPLACEMENT, TAKEN_APART, WEAR, Results, Sweep
 
-#: A knee may be one step of the region off, a latency 10 %, a share of lines 0.05 on average, wear levelling 20 %.
-STEPS, LATENCY, SHARE, WEAR_LEVELLING = 1, 0.10, 0.05, 0.20
+#: A knee may be one step of the region off, a latency 10 %, a share of lines 0.05 on average, wear levelling 20 %,
+#: and how many times as long a read takes beside others 20 %.
+STEPS, LATENCY, SHARE, WEAR_LEVELLING, BESIDE = 1, 0.10, 0.05, 0.20, 0.20
 
 #: Latency by which a region exceeds a buffer: this much more than that of the first region on the plateau.
 _RISE = 0.02
@@ -35,7 +36,8 @@ class Check:
 
 def checks(results: Results, data: Internals) -> list[Check]:
     """Every quantity that the data set has, in order."""
-    return [*_latencies(results, data), *_masked(results, data), *_replacement(results, data), *_wear(results, data)]
+    parts = (_latencies, _masked, _replacement, _wear, _contention)
+    return [check for part in parts for check in part(results, data)]
 
 
 def cycles_per_ns(results: Results) -> float:
@@ -106,6 +108,18 @@ def _wear(results: Results, data: Internals) -> Iterator[Check]:
             interval, stall = (results.value(WEAR[size], column) for column in ("stall_interval", "stall_ns"))
             yield _number(f"wear levelling: {size} B writes to a stall", "", medians[0], interval, WEAR_LEVELLING)
             yield _number("wear levelling: the stall", "cycles", medians[1], clock * stall, WEAR_LEVELLING)
+
+
+def _contention(results: Results, data: Internals) -> Iterator[Check]:
+    """How many times as long a read takes that is not alone: how long alone hangs on a region that is not stated."""
+    measured = data.contention()
+    model = {beside: results.value(CONTENTION[beside], "latency_mean_ns") for beside in measured}
+    for beside in measured:
+        if beside != "nobody" and "nobody" in measured:
+            there, here = (latency[beside] / latency["nobody"] for latency in (measured, model))
+            error = here / there - 1
+            yield Check(f"contention: a read beside {beside}, over one alone", f"{there:.2f} x", f"{here:.2f} x",
+                        f"{error:+.1%}", abs(error) <= BESIDE)  # fmt: skip
 
 
 def _both(results: Results, sweep: Sweep, column: str, measured: dict[int, float]) -> dict[int, float]:

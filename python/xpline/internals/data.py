@@ -2,7 +2,7 @@
 
 ``gen_hier`` and ``ait_assoc`` are latencies of a pointer chase in cycles, against the region in bytes, the latter with
 address bits kept 0; ``*_replacement_*`` shares of lines that were gone when so many were read again; ``wearlevel_*``
-writes between two stalls, and their latencies in cycles.
+writes between two stalls, and their latencies in cycles; ``rw_cont_*`` latencies of a reader in cycles, one a sample.
 """
 
 from __future__ import annotations
@@ -19,6 +19,13 @@ _KNOWN_BY = ("gen_hier.csv", "wearlevel_write_gap_dist.csv", "rmw_replacement_ra
 
 #: The name of each buffer in the files' names.
 _BUFFERS = {"xpbuffer": "rmw", "ait": "ait"}
+
+#: Files of a reader's latency, by what went on beside it. The writer is the one that writes as fast as it can.
+_BESIDE = {
+    "nobody": "rw_cont_read.csv",
+    "a reader": "rw_cont_read_read.csv",
+    "a writer": "rw_cont_read_write_100.csv",
+}
 
 #: A write that takes so many times the median was stalled.
 _STALL = 10
@@ -58,6 +65,11 @@ class Internals:
         stalls = {at: latency for at, latency in latencies.items() if latency > longest}
         gaps = [later - earlier for earlier, later in zip(stalls, list(stalls)[1:], strict=False)]
         return (median(gaps), median(stalls.values())) if gaps else None
+
+    def contention(self) -> dict[str, float]:
+        """Medians of a reader's latency in cycles, by what went on beside it: nobody, a reader, a writer."""
+        latencies = {beside: self._column(name) for beside, name in _BESIDE.items()}
+        return {beside: median(values) for beside, values in latencies.items() if values}
 
     def _curve(self, name: str, x: str, y: str) -> dict[int, float]:
         frame = self._read(name, has_header=True)
