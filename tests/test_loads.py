@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -112,15 +113,19 @@ def test_misses_of_the_near_memory_are_a_column():
     assert bench.mix("optane", mix="1:0", threads=2, max_requests=50_000)["near_miss_ratio"].item() is None
 
 
+def still(case):
+    """The case without refreshes of DRAM."""
+    return replace(case, overrides=(*case.overrides, "dram.refresh_halts=false"))
+
+
 def test_the_emulator_does_to_its_machine_what_was_set():
     """FAST'20, section 4.1: 300 ns on each load, writes at an eighth of the bandwidth.
 
-    Not to the ns: slower loads meet other refreshes.
+    Without refreshes of DRAM, of which slower loads meet others.
     """
-    results = run_cases([*EMULATED_LOADS.values(), *EMULATED_WRITES.values()], Platforms())
-    read, write = (
-        [results[case][column] for case in cases.values()]
-        for cases, column in ((EMULATED_LOADS, "latency_mean_ns"), (EMULATED_WRITES, "bandwidth_mib_s"))
-    )
-    assert read[0] - read[1] == pytest.approx(300, rel=0.05)
+    loads, writes = ([still(case) for case in cases.values()] for cases in (EMULATED_LOADS, EMULATED_WRITES))
+    results = run_cases([*loads, *writes], Platforms())
+    read = [results[case]["latency_mean_ns"] for case in loads]
+    write = [results[case]["bandwidth_mib_s"] for case in writes]
+    assert read[0] - read[1] == pytest.approx(300, abs=1)
     assert write[0] / write[1] == pytest.approx(1 / 8, rel=0.15)
