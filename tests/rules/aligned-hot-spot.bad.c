@@ -3,13 +3,17 @@
 
 #define THREADS 4
 #define PAGES 2048
+/* Pages after which the threads wait for each other, however few of them the host runs at a time. */
+#define TOGETHER 64
 static char *memory;
 
 static void *work(void *number) {
-    start_together();
     char *mine = memory + (size_t)number * PAGES * 4 * KIB;
-    for (size_t page = 0; page < PAGES; page++)
+    for (size_t page = 0; page < PAGES; page++) {
+        if (page % TOGETHER == 0)
+            start_together();
         store_past(mine + page * 4 * KIB, XPLINE, page);
+    }
     fence();
     return NULL;
 }

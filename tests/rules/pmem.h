@@ -67,7 +67,7 @@ static inline void flush_range(const char *from, size_t bytes) {
 
 static pthread_barrier_t all_there;
 
-/* Wait until all threads are there. */
+/* Wait until all threads are there; again and again, if they like. */
 static inline void start_together(void) { pthread_barrier_wait(&all_there); }
 
 /* Run so many threads to their ends. */
