@@ -154,7 +154,7 @@ fn a_burst_of_writes_draws_up_to_the_peak_power() {
 fn a_slower_memory_takes_longer() {
     let stores = || {
         (0..50_000)
-            .map(|line| Op::new(OpKind::NtStore, line % 4 * 64, 64))
+            .map(|line| Op::new(OpKind::NtStore, line % 16 * 64, 64))
             .collect()
     };
     let speeds =

@@ -1,6 +1,7 @@
 //! What sits on a channel. A DIMM does not know the core: it sees an address, a kind and a time, and answers with a time.
 
 pub mod ait;
+mod contention;
 pub mod dram;
 pub mod hybrid;
 pub mod media;
@@ -67,14 +68,15 @@ impl Dimm {
         }
     }
 
-    /// Write 64 B; returns when the DIMM takes them from the write pending queue.
+    /// Write 64 B that have `waited` in the write pending queue, while `in_flight` requests are under way on the channel; returns when
+    /// the DIMM takes them from there.
     #[inline]
-    pub fn write<F: Follow>(&mut self, address: u64, at: Time, in_flight: u32, follow: &mut F) -> Time {
+    pub fn write<F: Follow>(&mut self, address: u64, at: Time, waited: Time, in_flight: u32, follow: &mut F) -> Time {
         match self {
-            Self::Optane(dimm) => dimm.write(address, at, in_flight, follow),
+            Self::Optane(dimm) => dimm.write(address, at, waited, follow),
             Self::Dram(dimm) => dimm.write(address, at, follow),
             Self::Hybrid(dimm) => dimm.write(address, at, follow),
-            Self::NearFar(dimm) => dimm.write(address, at, in_flight, follow),
+            Self::NearFar(dimm) => dimm.write(address, at, waited, in_flight, follow),
         }
     }
 

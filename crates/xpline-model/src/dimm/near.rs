@@ -71,7 +71,7 @@ impl NearFar {
         }
         let asked = known + self.miss;
         follow.passes(Part::NearMiss, known, asked);
-        let room = self.give_back(found.victim, asked, in_flight);
+        let room = self.give_back(found.victim, asked, 0);
         let come = self.far.read(address, asked, in_flight, follow);
         let ready = come.max(room);
         follow.passes(Part::Victims, come, ready);
@@ -82,13 +82,13 @@ impl NearFar {
 
     /// Write 64 B; returns when the write pending queue is rid of them.
     #[inline]
-    pub fn write<F: Follow>(&mut self, address: u64, at: Time, in_flight: u32, follow: &mut F) -> Time {
+    pub fn write<F: Follow>(&mut self, address: u64, at: Time, waited: Time, in_flight: u32, follow: &mut F) -> Time {
         let found = self.look_up(address, true);
         self.near.read(found.slot, at, &mut Nobody);
         if found.hit {
             return self.near.write(found.slot, at, follow);
         }
-        let room = self.give_back(found.victim, at, in_flight);
+        let room = self.give_back(found.victim, at, waited);
         self.fetch_rest(address, at, in_flight);
         let taken = self.fill(found.slot, at, follow);
         follow.passes(Part::Victims, taken, taken.max(room));
@@ -106,12 +106,12 @@ impl NearFar {
     }
 
     /// Send a written line back to Optane; returns when there was room for it among those on their way.
-    fn give_back(&mut self, victim: Option<u64>, at: Time, in_flight: u32) -> Time {
+    fn give_back(&mut self, victim: Option<u64>, at: Time, waited: Time) -> Time {
         let Some(victim) = victim else { return at };
         self.write_backs += 1;
         let mut taken = at;
         for piece in 0..1 << (self.line_shift - LINE.trailing_zeros()) {
-            taken = self.far.write(victim + piece * LINE, taken, in_flight, &mut Nobody);
+            taken = self.far.write(victim + piece * LINE, taken, waited, &mut Nobody);
         }
         let room = std::mem::replace(&mut self.victims[self.next_victim], taken);
         self.next_victim = (self.next_victim + 1) % self.victims.len();

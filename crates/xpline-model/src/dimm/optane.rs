@@ -5,11 +5,12 @@
 
 use super::MediaWrite;
 use super::ait::AitCache;
+use super::contention::Contention;
 use super::media::{Media, WriteTurn};
 use super::wear::WearLeveling;
 use super::xpbuffer::XpBuffer;
 use crate::counters::DimmCounters;
-use crate::platform::{Optane, XpBuffer as BufferParameters};
+use crate::platform::Optane;
 use crate::time::Time;
 use crate::way::{Follow, Part};
 
@@ -116,9 +117,9 @@ impl OptaneDimm {
         self.deliver(at, ready_at, follow)
     }
 
-    /// Write 64 B at a DIMM-local address while `in_flight` requests are under way on its channel; returns when the DIMM takes them from the memory controller.
+    /// Write 64 B at a DIMM-local address that have `waited` in their queue; returns when the DIMM takes them from the memory controller.
     #[inline]
-    pub fn write<F: Follow>(&mut self, address: u64, at: Time, in_flight: u32, follow: &mut F) -> Time {
+    pub fn write<F: Follow>(&mut self, address: u64, at: Time, waited: Time, follow: &mut F) -> Time {
         self.counters.writes += 1;
         let (xpline, piece) = self.split(address);
         let linked = self.link_in.max(at);
@@ -131,7 +132,7 @@ impl OptaneDimm {
                 self.hits_in_a_row += 1;
                 self.buffer.touch(slot);
                 let partial = self.buffer.entry(slot).dirty != 0;
-                let taken = if partial && self.contention.displaces_write(in_flight) {
+                let taken = if partial && self.contention.displaces_write(waited) {
                     self.write_back(slot, at).map_or(at, |turn| turn.port)
                 } else {
                     at
@@ -286,76 +287,5 @@ impl OptaneDimm {
     }
 }
 
-/// Law (no mechanism known): the more requests wait at one DIMM, the more often a line is fetched, or written back, between the
-/// pieces of one access. With q requests in flight a line read in four pieces is fetched 1 + slope * log2(q / threshold) times;
-/// each of the three later pieces takes a third of the extra. Fitted to the sweep's ERR and EWR, see the platform file.
-struct Contention {
-    read: Law,
-    write: Law,
-    random: u64,
-}
-
 /// Writes in a row that find their line in the buffer, after which it counts as settled.
 const SETTLED: u32 = 1024;
-
-/// Requests over which the chance is averaged.
-const AVERAGED: u64 = 1024;
-
-struct Law {
-    /// Chance (in 2^-32) that a later piece finds its line displaced, by number of requests in flight.
-    chance: Vec<u32>,
-    /// The chance averaged over the last [`AVERAGED`] requests, times that number: a passing crowd displaces little.
-    average: u64,
-}
-
-impl Law {
-    fn new(threshold: f64, slope: f64) -> Self {
-        let chance = (0..1024u32)
-            .map(|queued| {
-                let extra = slope * (f64::from(queued) / threshold).log2().max(0.0);
-                ((extra / 3.0).min(1.0) * f64::from(u32::MAX)) as u32
-            })
-            .collect();
-        Self { chance, average: 0 }
-    }
-
-    #[inline]
-    fn chance(&mut self, in_flight: u32) -> u32 {
-        let chance = self.chance[(in_flight as usize).min(self.chance.len() - 1)];
-        self.average = self.average + u64::from(chance) - self.average / AVERAGED;
-        (self.average / AVERAGED) as u32
-    }
-}
-
-impl Contention {
-    fn new(buffer: &BufferParameters) -> Self {
-        Self {
-            read: Law::new(buffer.contention_reads, buffer.contention_slope),
-            write: Law::new(buffer.contention_writes, buffer.contention_slope),
-            random: 0x2545_f491_4f6c_dd1d,
-        }
-    }
-
-    #[inline]
-    fn draw(&mut self, chance: u32) -> bool {
-        if chance == 0 {
-            return false;
-        }
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        (self.random >> 32) < u64::from(chance)
-    }
-
-    #[inline]
-    fn displaces_read(&mut self, in_flight: u32) -> bool {
-        let chance = self.read.chance(in_flight);
-        self.draw(chance)
-    }
-
-    #[inline]
-    fn displaces_write(&mut self, in_flight: u32) -> bool {
-        let chance = self.write.chance(in_flight);
-        self.draw(chance)
-    }
-}

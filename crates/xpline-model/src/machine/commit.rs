@@ -146,17 +146,18 @@ impl Machine {
         let line = head.address / LINE;
         let buffers = self.cores[core].combining();
         let before = buffers.last(line);
-        if before.is_some_and(|done| done > now) {
-            // The line is on its way to memory: the buffers drain before it can be written again.
-            return Outcome::Retry(buffers.all_done());
-        }
         let free = buffers.free_at();
-        if free > now {
-            return Outcome::Retry(free);
+        let again = before.is_some_and(|done| done > now);
+        let state = &mut self.cores[core];
+        let room = if again { free.max(state.rewriting) } else { free };
+        if room > now {
+            return Outcome::Retry(room);
+        }
+        if again {
+            state.rewriting = now + self.timing.nt_again;
         }
         let cached = self.caches.drop_line(core, line);
-        let known = cached.is_some() || before.is_some();
-        let elsewhere = if known { 0 } else { self.timing.nt_uncached };
+        let elsewhere = if cached.is_some() { 0 } else { self.timing.nt_uncached };
         let arrival = now + self.timing.request + self.timing.nt_latency + elsewhere;
         if cached == Some(true) && u64::from(head.bytes) < LINE {
             // What the ntstore does not overwrite goes to memory first.
@@ -171,8 +172,9 @@ impl Machine {
         let state = &mut self.cores[core];
         state.combining().occupy(line, accepted);
         state.accepted = state.accepted.max(accepted);
-        // A store to the same line right behind it is combined in the buffer.
-        if let Some(&next) = state.store_buffer.get(1)
+        // A store to the same line right behind it is combined in the buffer, but not once an older one of the line is under way.
+        if !again
+            && let Some(&next) = state.store_buffer.get(1)
             && next.kind == OpKind::NtStore
             && next.address / LINE == line
         {

@@ -81,6 +81,8 @@ pub struct Core {
     /// When everything sent towards memory so far is known to be accepted.
     pub accepted: Time,
     pub commit_free: Time,
+    /// When the next ntstore to a line that is under way may go.
+    pub rewriting: Time,
 }
 
 impl Core {
@@ -110,6 +112,7 @@ impl Core {
             committing: false,
             accepted: 0,
             commit_free: 0,
+            rewriting: 0,
         }
     }
 

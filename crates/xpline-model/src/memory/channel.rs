@@ -36,8 +36,8 @@ impl Channel {
     /// A read that arrives `at`; returns when its data leave the memory controller.
     #[inline(always)]
     pub fn read<F: Follow>(&mut self, address: u64, at: Time, follow: &mut F) -> Time {
-        let queued = self.in_flight(at);
-        let done = self.dimm.read(address, at, queued, follow);
+        let (reads, writes) = self.under_way(at);
+        let done = self.dimm.read(address, at, reads + writes, follow);
         self.reads.push(done);
         self.rpq_occupancy_ps += done - at;
         done
@@ -71,10 +71,17 @@ impl Channel {
         } else {
             (at, entered)
         };
-        let queued = self.in_flight(at);
+        let (reads, writes) = self.under_way(at);
         let first = entered.max(self.wpq.last_departure());
         follow.passes(Part::Order, at, first);
-        let departure = self.dimm.write(address, first, queued, follow);
+        let in_flight = reads + writes;
+        let waited = match source {
+            // What the caches give up has waited there, and they know how surely neighbours leave together.
+            Source::Caches => 0,
+            // Reads hold up the pieces of a line as writes do.
+            Source::Core(_) | Source::Link => (first - at) * u64::from(in_flight) / u64::from(writes),
+        };
+        let departure = self.dimm.write(address, first, waited, in_flight, follow);
         self.wpq.push(source, line, departure);
         self.wpq_occupancy_ps += departure - at;
         (accepted, departure)
@@ -86,10 +93,10 @@ impl Channel {
         self.wpq.under_way(at)
     }
 
-    /// Reads and writes under way on this channel, the one that arrives `at` included.
+    /// Reads and writes under way on this channel; the request that arrives `at` counts as a write.
     #[inline]
-    fn in_flight(&mut self, at: Time) -> u32 {
-        self.reads.left(at) + self.wpq.under_way(at) + 1
+    fn under_way(&mut self, at: Time) -> (u32, u32) {
+        (self.reads.left(at), self.wpq.under_way(at) + 1)
     }
 
     #[inline]

@@ -128,6 +128,8 @@ section! {
         nt_latency: Duration in 0..=US,
         /// Time that an ntstore takes longer when the line is in no cache of its core.
         nt_uncached: Duration in 0..=US,
+        /// Time between two ntstores to lines that ntstores of the core are still under way to.
+        nt_again: Duration in 0..=US,
         /// Lines flushed by clwb or clflush that wait for the return of their entry in a write pending queue.
         flushes: Count in 1..=256,
         /// Time in which one clwb or clflush of a dirty line commits.

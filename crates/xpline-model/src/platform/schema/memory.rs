@@ -163,10 +163,12 @@ section! {
         write_back_queue: Count in 1..=65_536,
         /// Reads in flight at a DIMM above which lines are lost before they are used up.
         contention_reads: Factor in 1.0..=4096.0,
-        /// Writes in flight at a DIMM above which lines are written back before they are full.
-        contention_writes: Factor in 1.0..=4096.0,
-        /// Extra media accesses a line each time the requests in flight double past the threshold.
+        /// Extra reads of a line each time the requests in flight double past that.
         contention_slope: Factor in 0.0..=16.0,
+        /// Waiting in the queue that costs a write nothing.
+        contention_spared: Duration in 0..=1_000_000 * US,
+        /// Further waiting that costs one more write of a line, for lines are written back before they are full.
+        contention_wait: Duration in 1..=1_000_000 * US,
     }
 }
 
