@@ -5,10 +5,12 @@
 #define PAGES 2048
 /* Pages after which the threads wait for each other, however few of them the host runs at a time. */
 #define TOGETHER 64
+/* Of the parts of the threads: in step at this distance, they meet on the same banks. */
+#define APART (1024 * 1024 * KIB)
 static char *memory;
 
 static void *work(void *number) {
-    char *mine = memory + (size_t)number * PAGES * 4 * KIB;
+    char *mine = memory + (size_t)number * APART;
     for (size_t page = 0; page < PAGES; page++) {
         if (page % TOGETHER == 0)
             start_together();
@@ -19,6 +21,6 @@ static void *work(void *number) {
 }
 
 int main(int count, char **words) {
-    memory = map_file(words[count - 1], THREADS * PAGES * 4 * KIB);
+    memory = map_file(words[count - 1], THREADS * APART);
     run_threads(THREADS, work);
 }
