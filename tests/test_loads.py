@@ -127,5 +127,5 @@ def test_the_emulator_does_to_its_machine_what_was_set():
     results = run_cases([*loads, *writes], Platforms())
     read = [results[case]["latency_mean_ns"] for case in loads]
     write = [results[case]["bandwidth_mib_s"] for case in writes]
-    assert read[0] - read[1] == pytest.approx(300, rel=0.03)
+    assert read[0] - read[1] == pytest.approx(300, abs=1)
     assert write[0] / write[1] == pytest.approx(1 / 8, rel=0.15)

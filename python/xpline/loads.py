@@ -157,7 +157,7 @@ POWER = {
 }
 
 #: What the emulator's machine is without what the emulator does to its DRAM.
-_PLAIN = ("dram.controller=7ns", "dram.write_gap=0.4ns")
+_PLAIN = ("dram.controller=0ns", "dram.write_gap=0.4ns")
 
 #: Peak bandwidth of ntstores, and idle latency: the emulator, and the same machine without it.
 EMULATED_WRITES = {

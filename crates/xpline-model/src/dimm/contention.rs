@@ -4,8 +4,8 @@
 //! of the three later pieces takes a third of the extra:
 //!
 //! - reads: slope * log2(requests in flight / threshold), fitted to the sweep's ERR;
-//! - writes: in proportion to the time that they wait beyond what is spared them, read off the sweep's EWR. Over power budgets, threads and strides the extra
-//!   follows the time between the pieces of a thread's line, and that is what waiting makes of it.
+//! - writes: in proportion to the time that they wait beyond what is spared them, read off the sweep's EWR. Over power budgets, threads
+//!   and strides the extra follows the time between the pieces of a thread's line, and that is what waiting makes of it.
 
 use crate::platform::XpBuffer;
 use crate::time::Time;
