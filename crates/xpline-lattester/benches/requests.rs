@@ -33,6 +33,11 @@ impl Program for Bounded {
         self.left -= u64::from(matches!(op.kind, OpKind::Load | OpKind::NtStore));
         Some(op)
     }
+
+    #[inline]
+    fn foretell(&mut self, name: impl FnMut(u64)) {
+        self.stream.foretell(name);
+    }
 }
 
 fn requests(criterion: &mut Criterion) {

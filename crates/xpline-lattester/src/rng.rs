@@ -6,6 +6,9 @@ use rand_core::RngCore;
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
+/// Between two states: 2^64 over the golden ratio.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Rng {
     /// The generator of one thread: the threads of a run draw from unrelated sequences.
     pub fn new(seed: u64, thread: u32) -> Self {
@@ -29,8 +32,15 @@ impl Rng {
         self.0
     }
 
+    /// The same generator, so many numbers later: as little work as one number.
+    #[inline]
+    pub fn later(&self, numbers: u64) -> Self {
+        Self(self.0.wrapping_add(STEP.wrapping_mul(numbers)))
+    }
+
+    #[inline]
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(STEP);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
@@ -68,6 +78,16 @@ mod tests {
         let mut rng = Rng(1234567);
         let values = [6457827717110365317, 3203168211198807973, 9817491932198370423];
         assert_eq!(values, std::array::from_fn(|_| rng.next()));
+    }
+
+    #[test]
+    fn later_numbers_are_those_that_come() {
+        let mut rng = Rng::new(3, 4);
+        for numbers in [0, 1, 7] {
+            let later = rng.later(numbers).next();
+            (0..numbers).for_each(|_| _ = rng.next());
+            assert_eq!(rng.next(), later);
+        }
     }
 
     #[test]

@@ -47,6 +47,43 @@ fn accesses(stream: &mut Stream, count: usize) -> Vec<u64> {
 }
 
 #[test]
+fn lines_that_a_random_stream_foretells_come_some_places_later() {
+    for (platform, json, lines_ahead) in [
+        (
+            "optane-ni",
+            r#"{"experiment": "random", "op": "load", "size": 64, "threads": 1}"#,
+            8,
+        ),
+        (
+            "optane",
+            r#"{"experiment": "random", "op": "load", "size": 192, "threads": 1}"#,
+            9,
+        ),
+        (
+            "optane",
+            r#"{"experiment": "random", "op": "store", "size": 4096, "threads": 1}"#,
+            64,
+        ),
+        (
+            "optane",
+            r#"{"experiment": "align", "op": "load", "size": 256, "binding": "own-pair", "threads": 1}"#,
+            8,
+        ),
+    ] {
+        let (mut lines, mut foretold) = (Vec::new(), Vec::new());
+        let stream = &mut all_streams(platform, json)[0];
+        while lines.len() < 1000 {
+            let op = stream.next_op().unwrap();
+            stream.foretell(|address| foretold.push(address));
+            if op.kind != OpKind::Compute {
+                lines.push(op.addr);
+            }
+        }
+        assert_eq!(lines[lines_ahead..], foretold[..lines.len() - lines_ahead], "{json}");
+    }
+}
+
+#[test]
 fn an_access_is_its_address_and_then_its_lines_in_ascending_order() {
     let platform = Platform::builtin("optane-ni").unwrap();
     let ops = ops(

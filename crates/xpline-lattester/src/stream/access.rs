@@ -32,7 +32,12 @@ pub struct Accesses<W> {
     long: bool,
     /// Of the ops at the end of such an access, so many are still to come.
     leaving: u8,
+    /// Places in [`AHEAD`] lines.
+    places_ahead: u64,
 }
+
+/// How far ahead lines are foretold: the host fetches in that time what the model knows of them.
+const AHEAD: u64 = 8;
 
 /// Lines that LATTester's loop over an access takes in a turn.
 const TURN: u64 = 4;
@@ -63,6 +68,7 @@ impl<W: Walk> Accesses<W> {
             making,
             long,
             leaving: 0,
+            places_ahead: AHEAD.div_ceil(lines),
         }
     }
 
@@ -113,6 +119,17 @@ impl<W: Walk> Accesses<W> {
             line(OpKind::Prefetch, self.walk.address(self.size).min(SPACE - LINE))
         } else {
             fence(OpKind::Mispredict)
+        }
+    }
+
+    /// Name the line that is asked for [`AHEAD`] lines after the present one, or more. Caches have nothing of what is ntstored.
+    #[inline]
+    pub fn foretell(&self, mut name: impl FnMut(u64)) {
+        if self.done > 0
+            && self.op != point::Op::NtStore
+            && let Some(address) = self.walk.foreseen(self.places_ahead, self.done - LINE)
+        {
+            name(address);
         }
     }
 

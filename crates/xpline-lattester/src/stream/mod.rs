@@ -365,6 +365,15 @@ impl Program for Stream {
         })
     }
 
+    #[inline]
+    fn foretell(&mut self, name: impl FnMut(u64)) {
+        match self {
+            Self::Random(accesses) => accesses.foretell(name),
+            Self::Align(accesses) => accesses.foretell(name),
+            _ => {}
+        }
+    }
+
     fn stamp(&mut self, now: Time) {
         match self {
             Self::TimedSequential(timed) => timed.stamp(now),

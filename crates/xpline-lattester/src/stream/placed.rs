@@ -110,7 +110,18 @@ impl Placed {
             rng,
         }
     }
+
+    /// A DIMM, and an offset on it.
+    #[inline]
+    fn draw(&self, rng: &mut Rng) -> (u64, u64) {
+        let Placement { dimms, base, .. } = &self.placement;
+        let dimm = dimms[rng.below(dimms.len() as u64) as usize];
+        (dimm, base + rng.below(self.places) * self.size)
+    }
 }
+
+/// Random numbers that a place takes.
+const NUMBERS: u64 = 2;
 
 impl Walk for Placed {
     fn overhead(core: &Core) -> u32 {
@@ -119,13 +130,19 @@ impl Walk for Placed {
 
     #[inline]
     fn advance(&mut self) {
-        let Placement { dimms, base, .. } = &self.placement;
-        self.dimm = dimms[self.rng.below(dimms.len() as u64) as usize];
-        self.local = base + self.rng.below(self.places) * self.size;
+        let mut rng = self.rng.clone();
+        (self.dimm, self.local) = self.draw(&mut rng);
+        self.rng = rng;
     }
 
     #[inline]
     fn address(&self, offset: u64) -> u64 {
         self.placement.spread.address(self.dimm, self.local + offset)
+    }
+
+    #[inline]
+    fn foreseen(&self, places: u64, offset: u64) -> Option<u64> {
+        let (dimm, local) = self.draw(&mut self.rng.later(NUMBERS * (places - 1)));
+        Some(self.placement.spread.address(dimm, local + offset))
     }
 }

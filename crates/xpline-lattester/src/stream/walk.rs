@@ -19,6 +19,12 @@ pub trait Walk {
     /// The address `offset` bytes into the access at the present place.
     fn address(&self, offset: u64) -> u64;
 
+    /// The address `offset` bytes into the access that comes so many places later, where it is not near the present one.
+    #[inline]
+    fn foreseen(&self, _places: u64, _offset: u64) -> Option<u64> {
+        None
+    }
+
     /// Instructions that a thread spends on each access besides its memory ops.
     fn overhead(core: &Core) -> u32;
 
@@ -70,6 +76,12 @@ impl Walk for Random {
     #[inline]
     fn address(&self, offset: u64) -> u64 {
         self.at + offset
+    }
+
+    #[inline]
+    fn foreseen(&self, places: u64, offset: u64) -> Option<u64> {
+        let place = self.rng.later(places - 1).below(self.places);
+        Some(self.base + place * self.size + offset)
     }
 }
 

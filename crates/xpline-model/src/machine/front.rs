@@ -32,7 +32,7 @@ impl Machine {
                 Some(held) => held,
                 None => match program.next_op() {
                     Some(op) => {
-                        let caches = &self.caches;
+                        let caches = &mut self.caches;
                         program.foretell(|address| caches.expect(core, address / LINE));
                         (op, Stage::Fresh)
                     }

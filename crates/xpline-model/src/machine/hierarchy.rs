@@ -43,6 +43,8 @@ struct Private {
     l3: usize,
     /// What it gave to the L3 last.
     given: Neighbour,
+    /// The line that was last said to be looked up soon.
+    expected: u64,
 }
 
 pub struct Hierarchy {
@@ -66,6 +68,7 @@ impl Hierarchy {
                 l2: Cache::new(platform.l2.size / LINE, platform.l2.ways, 1, Replacement::Lru),
                 l3: if both { sockets.of(core) } else { 0 },
                 given: Neighbour::default(),
+                expected: 0,
             })
             .collect();
         let (lines, l3) = (platform.l3.size / LINE, &platform.l3);
@@ -123,14 +126,16 @@ impl Hierarchy {
         }
     }
 
-    /// A line will be looked up soon: the host fetches meanwhile what the L3 holds in its place, and in that of the line which it will
-    /// probably push out of the L2.
+    /// A line will be looked up soon: the host fetches meanwhile what the L2 and the L3 hold in its place. Of the line before, whose
+    /// place in the L2 it has by now, it fetches what the L3 holds in the place of the line that will probably be pushed out.
     #[inline]
-    pub fn expect(&self, core: usize, line: u64) {
-        let Private { l2, l3, .. } = &self.private[core];
+    pub fn expect(&mut self, core: usize, line: u64) {
+        let Private { l2, l3, expected, .. } = &mut self.private[core];
         let l3 = &self.l3s[*l3];
+        let before = std::mem::replace(expected, line);
+        l2.expect(l2.set_of(line));
         l3.expect(l3.set_of(line));
-        l3.expect(l3.set_of(l2.next_victim(l2.set_of(line))));
+        l3.expect(l3.set_of(l2.next_victim(l2.set_of(before))));
     }
 
     /// Bring a line into the L2 of a core, for a prefetcher; returns where it was, or `None` where it was there already.

@@ -158,6 +158,7 @@ impl Machine {
         for _ in 0..ops {
             for (core, program) in programs.iter_mut().enumerate() {
                 let Some(op) = program.next_op() else { continue };
+                program.foretell(|address| self.caches.expect(core, address / LINE));
                 let line = op.addr / LINE;
                 if op.kind == OpKind::Store {
                     self.cores[core].order.goes_on(line);
