@@ -9,6 +9,8 @@ pub struct Window {
     issued: u64,
     /// Loads that have not been a whole window back: (place in program order, completion).
     loads: VecDeque<(u64, Time)>,
+    /// The last place that may be issued before the first of these loads completes.
+    free: u64,
     /// When the last of all loads has completed.
     completed: Time,
 }
@@ -18,7 +20,8 @@ impl Window {
         Self {
             size: u64::from(size),
             issued: 0,
-            loads: VecDeque::with_capacity(size as usize),
+            loads: VecDeque::new(),
+            free: u64::MAX,
             completed: 0,
         }
     }
@@ -28,11 +31,10 @@ impl Window {
     pub fn admit(&mut self, micro_ops: u64, now: Time) -> Time {
         self.issued += micro_ops;
         let mut at = now;
-        while let Some(&(place, done)) = self.loads.front()
-            && place + self.size < self.issued
-        {
-            at = at.max(done);
-            self.loads.pop_front();
+        while self.free < self.issued {
+            let first = self.loads.pop_front();
+            at = first.map_or(at, |(_, done)| at.max(done));
+            self.free = self.loads.front().map_or(u64::MAX, |&(place, _)| place + self.size);
         }
         at
     }
@@ -41,6 +43,7 @@ impl Window {
     #[inline]
     pub fn load_completes(&mut self, done: Time) {
         self.loads.push_back((self.issued, done));
+        self.free = self.free.min(self.issued + self.size);
         self.completed = self.completed.max(done);
     }
 

@@ -4,6 +4,7 @@ use crate::time::Time;
 
 /// When each of them is done, in the order in which they came: a ring that grows where it must.
 pub struct UnderWay {
+    /// Behind the last of them comes one that is never done.
     done: Vec<Time>,
     first: usize,
     count: usize,
@@ -16,7 +17,7 @@ const STEP: usize = 4;
 impl UnderWay {
     pub fn new() -> Self {
         Self {
-            done: vec![0; 64],
+            done: vec![Time::MAX; 64],
             first: 0,
             count: 0,
         }
@@ -24,29 +25,31 @@ impl UnderWay {
 
     #[inline]
     pub fn push(&mut self, done: Time) {
-        if self.count == self.done.len() {
+        if self.count + 1 == self.done.len() {
             self.grow();
         }
-        let place = self.place(self.count);
-        self.done[place] = done;
+        let (last, end) = (self.place(self.count), self.place(self.count + 1));
+        self.done[last] = done;
+        self.done[end] = Time::MAX;
         self.count += 1;
     }
 
     /// Forget all before the first that is not done by `now`; returns how many are left. Moments come in order, or nearly.
     #[inline]
     pub fn left(&mut self, now: Time) -> u32 {
-        loop {
+        while self.count > 0 {
             let (mut gone, mut goes) = (0, true);
             for ahead in 0..STEP {
-                goes &= (ahead < self.count) & (self.done[self.place(ahead)] <= now);
+                goes &= self.done[self.place(ahead)] <= now;
                 gone += usize::from(goes);
             }
             self.first = self.place(gone);
             self.count -= gone;
             if gone < STEP {
-                return self.count as u32;
+                break;
             }
         }
+        self.count as u32
     }
 
     #[inline]
@@ -58,7 +61,7 @@ impl UnderWay {
     fn grow(&mut self) {
         self.done.rotate_left(self.first);
         self.first = 0;
-        self.done.resize(2 * self.count, 0);
+        self.done.resize(2 * self.done.len(), Time::MAX);
     }
 }
 
