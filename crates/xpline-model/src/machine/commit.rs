@@ -114,8 +114,14 @@ impl Machine {
     }
 
     /// Ask early for the lines of the stores near the head of the store buffer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn own_ahead<P: Program>(&mut self, core: usize, program: &mut P, now: Time) {
+        if self.cores[core].stores > 0 {
+            self.own_stores(core, program, now);
+        }
+    }
+
+    fn own_stores<P: Program>(&mut self, core: usize, program: &mut P, now: Time) {
         loop {
             let state = &self.cores[core];
             let next = state.owned;
@@ -144,12 +150,15 @@ impl Machine {
     #[inline]
     fn commit_nt_store<P: Program>(&mut self, core: usize, program: &mut P, head: Commit, now: Time) -> Outcome {
         let line = head.address / LINE;
-        let buffers = self.cores[core].combining();
-        let before = buffers.last(line);
-        let free = buffers.free_at();
-        let again = before.is_some_and(|done| done > now);
         let state = &mut self.cores[core];
-        let room = if again { free.max(state.rewriting) } else { free };
+        let rewriting = state.rewriting;
+        let buffers = state.combining();
+        let free = buffers.free_at();
+        if free > now.max(rewriting) {
+            return Outcome::Retry(free);
+        }
+        let again = buffers.under_way(line, now).is_some();
+        let room = if again { free.max(rewriting) } else { free };
         if room > now {
             return Outcome::Retry(room);
         }
@@ -262,9 +271,11 @@ impl Machine {
         }
         let state = &mut self.cores[core];
         let retired = state.store_buffer.pop_front();
+        let stores = usize::from(retired.is_some_and(|op| op.kind == OpKind::Store));
+        state.stores -= stores;
         if state.owned > 0 {
             state.owned -= 1;
-            state.owned_stores -= usize::from(retired.is_some_and(|op| op.kind == OpKind::Store));
+            state.owned_stores -= stores;
         }
         let room = self.timing.store_buffer - state.store_buffer.len();
         let wake = state.waiting == Waiting::StoreBuffer && room >= WAKE_FREE.min(self.timing.store_buffer);

@@ -63,6 +63,8 @@ pub struct Core {
     pub combining: Option<Pending>,
     pub prefetcher: Prefetcher,
     pub store_buffer: VecDeque<Commit>,
+    /// Stores in the buffer: the other ops need no line.
+    pub stores: usize,
     /// Entries at the head of the buffer whose stores have asked for their line, and how many stores that is.
     pub owned: usize,
     pub owned_stores: usize,
@@ -102,6 +104,7 @@ impl Core {
             combining: (core.combining_buffers > 0).then(|| Pending::new(core.combining_buffers)),
             prefetcher: Prefetcher::new(&platform.prefetch),
             store_buffer: VecDeque::with_capacity(core.store_buffer as usize),
+            stores: 0,
             owned: 0,
             owned_stores: 0,
             flushing: Pending::new(core.flushes),

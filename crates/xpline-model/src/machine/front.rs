@@ -173,6 +173,7 @@ impl Machine {
             bytes: op.size,
             owned_at: None,
         });
+        state.stores += usize::from(op.kind == OpKind::Store);
         state.fences += u32::from(op.kind == OpKind::Sfence);
         let idle = !state.committing;
         if idle {
