@@ -47,7 +47,7 @@ fn accesses(stream: &mut Stream, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn lines_that_a_random_stream_foretells_come_some_places_later() {
+fn lines_that_a_stream_foretells_come_some_places_later() {
     for (platform, json, lines_ahead) in [
         (
             "optane-ni",
@@ -67,6 +67,11 @@ fn lines_that_a_random_stream_foretells_come_some_places_later() {
         (
             "optane",
             r#"{"experiment": "align", "op": "load", "size": 256, "binding": "own-pair", "threads": 1}"#,
+            8,
+        ),
+        (
+            "optane",
+            r#"{"experiment": "stride", "op": "load", "size": 128, "stride": 1024, "threads": 1}"#,
             8,
         ),
     ] {

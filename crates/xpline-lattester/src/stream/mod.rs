@@ -369,6 +369,7 @@ impl Program for Stream {
     fn foretell(&mut self, name: impl FnMut(u64)) {
         match self {
             Self::Random(accesses) => accesses.foretell(name),
+            Self::Stride(accesses) => accesses.foretell(name),
             Self::Align(accesses) => accesses.foretell(name),
             _ => {}
         }

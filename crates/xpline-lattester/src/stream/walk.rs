@@ -19,7 +19,7 @@ pub trait Walk {
     /// The address `offset` bytes into the access at the present place.
     fn address(&self, offset: u64) -> u64;
 
-    /// The address `offset` bytes into the access that comes so many places later, where it is not near the present one.
+    /// The address `offset` bytes into the access that comes so many places later, where little work tells it.
     #[inline]
     fn foreseen(&self, _places: u64, _offset: u64) -> Option<u64> {
         None
@@ -211,6 +211,11 @@ impl Walk for Stride {
     #[inline]
     fn address(&self, offset: u64) -> u64 {
         self.at + offset
+    }
+
+    #[inline]
+    fn foreseen(&self, places: u64, offset: u64) -> Option<u64> {
+        Some(self.at + places * self.stride + offset)
     }
 }
 
