@@ -43,8 +43,8 @@ struct Private {
     l3: usize,
     /// What it gave to the L3 last.
     given: Neighbour,
-    /// The line that was last said to be looked up soon.
-    expected: u64,
+    /// The set of the L2 that was last said to be looked up soon.
+    expected: Set,
 }
 
 pub struct Hierarchy {
@@ -62,18 +62,19 @@ impl Hierarchy {
     pub fn new(platform: &Platform) -> Self {
         let sockets = platform.nodes.cpu;
         let both = sockets == Sockets::Both;
-        let private = (0..platform.core.count as usize)
-            .map(|core| Private {
+        let private = |core| {
+            let l2 = Cache::new(platform.l2.size / LINE, platform.l2.ways, 1, Replacement::Lru);
+            Private {
                 l1d: Cache::new(platform.l1d.size / LINE, platform.l1d.ways, 1, Replacement::Lru),
-                l2: Cache::new(platform.l2.size / LINE, platform.l2.ways, 1, Replacement::Lru),
                 l3: if both { sockets.of(core) } else { 0 },
                 given: Neighbour::default(),
-                expected: 0,
-            })
-            .collect();
+                expected: l2.set_of(0),
+                l2,
+            }
+        };
         let (lines, l3) = (platform.l3.size / LINE, &platform.l3);
         Self {
-            private,
+            private: (0..platform.core.count as usize).map(private).collect(),
             l3s: (0..if both { 2 } else { 1 })
                 .map(|_| Cache::new(lines, l3.ways, l3.slices, l3.replacement))
                 .collect(),
@@ -132,10 +133,10 @@ impl Hierarchy {
     pub fn expect(&mut self, core: usize, line: u64) {
         let Private { l2, l3, expected, .. } = &mut self.private[core];
         let l3 = &self.l3s[*l3];
-        let before = std::mem::replace(expected, line);
-        l2.expect(l2.set_of(line));
+        l3.expect(l3.set_of(l2.next_victim(*expected)));
+        *expected = l2.set_of(line);
+        l2.expect(*expected);
         l3.expect(l3.set_of(line));
-        l3.expect(l3.set_of(l2.next_victim(l2.set_of(before))));
     }
 
     /// Bring a line into the L2 of a core, for a prefetcher; returns where it was, or `None` where it was there already.

@@ -22,7 +22,7 @@ pub struct Prefetcher {
     region: u64,
     load_steps: u64,
     store_steps: u64,
-    streams: [Stream; STREAMS],
+    streams: Vec<Stream>,
     next: usize,
     /// Lines on their way into the L2.
     pub under_way: Pending,
@@ -67,7 +67,7 @@ impl Prefetcher {
             region: parameters.region / LINE,
             load_steps: u64::from(parameters.steps),
             store_steps: u64::from(parameters.store_steps),
-            streams: [none; STREAMS],
+            streams: vec![none; STREAMS],
             next: 0,
             under_way: Pending::new(parameters.queue),
         }
