@@ -103,16 +103,11 @@ impl Average {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::{Memory, Platform};
+    use crate::dimm::of_tests::optane;
     use crate::time::MICROSECOND as US;
 
     fn contention(overrides: &[&str]) -> Contention {
-        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
-        let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
-        match Platform::load("optane-ni", &overrides, &none).unwrap().memory {
-            Memory::Optane(optane) => Contention::new(&optane.xpbuffer),
-            _ => unreachable!("optane-ni is Optane"),
-        }
+        Contention::new(&optane(overrides).xpbuffer)
     }
 
     fn share(count: u32, mut displaced: impl FnMut() -> bool) -> f64 {

@@ -195,6 +195,7 @@ impl DramDimm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dimm::of_tests::ALONE;
     use crate::platform::{Memory, Platform};
     use crate::time::MICROSECOND;
     use crate::way::Nobody;
@@ -203,11 +204,7 @@ mod tests {
         let Memory::Dram(dram) = Platform::builtin("dram").unwrap().memory else {
             unreachable!("dram is made of DRAM")
         };
-        let place = Place {
-            channel: 0,
-            channels: 1,
-        };
-        DramDimm::new(&dram, place)
+        DramDimm::new(&dram, ALONE)
     }
 
     /// How much later the second of two reads comes that are asked for together, between two refreshes.

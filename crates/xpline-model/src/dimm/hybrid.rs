@@ -122,6 +122,7 @@ impl HybridDimm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dimm::of_tests::ALONE;
     use crate::platform::{Memory, Platform};
     use crate::way::Nobody;
 
@@ -133,14 +134,7 @@ mod tests {
         };
         (hybrid.cache, hybrid.ways, hybrid.dies, hybrid.write_buffer) = (2 * hybrid.page, 2, 1, 1);
         (hybrid.read, hybrid.program) = (1_000_000, 5_000_000);
-        HybridDimm::new(
-            &hybrid,
-            &dram,
-            Place {
-                channel: 0,
-                channels: 1,
-            },
-        )
+        HybridDimm::new(&hybrid, &dram, ALONE)
     }
 
     #[test]

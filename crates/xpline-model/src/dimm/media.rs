@@ -155,17 +155,8 @@ fn intervals(optane: &Optane, budget: u32) -> (Time, Time) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::{Memory, Platform};
+    use crate::dimm::of_tests::optane;
     use crate::way::Nobody;
-
-    fn optane(overrides: &[&str]) -> Optane {
-        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
-        let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
-        match Platform::load("optane-ni", &overrides, &none).unwrap().memory {
-            Memory::Optane(optane) => *optane,
-            _ => unreachable!("optane-ni is Optane"),
-        }
-    }
 
     #[test]
     fn banks_repeat_after_a_period_and_turn_from_span_to_span() {

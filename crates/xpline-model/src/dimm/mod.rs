@@ -127,3 +127,25 @@ impl Dimm {
         }
     }
 }
+
+#[cfg(test)]
+pub mod of_tests {
+    use super::Place;
+    use crate::platform::{Memory, Optane, Platform};
+
+    /// The only channel of a socket.
+    pub const ALONE: Place = Place {
+        channel: 0,
+        channels: 1,
+    };
+
+    /// The one DIMM of `optane-ni`, with other values for some keys.
+    pub fn optane(overrides: &[&str]) -> Optane {
+        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+        let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+        match Platform::load("optane-ni", &overrides, &none).unwrap().memory {
+            Memory::Optane(optane) => *optane,
+            _ => unreachable!("optane-ni is Optane"),
+        }
+    }
+}

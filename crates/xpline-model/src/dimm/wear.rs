@@ -104,14 +104,11 @@ impl WearLeveling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::{Memory, Platform};
+    use crate::dimm::of_tests::optane;
 
     /// Three writes of a 256 B line move its page of 16 lines, for 1000 ps.
     fn wear() -> WearLeveling {
-        let platform = Platform::builtin("optane-ni").unwrap();
-        let Memory::Optane(mut optane) = platform.memory else {
-            unreachable!("optane-ni is Optane")
-        };
+        let mut optane = optane(&[]);
         optane.wear = Wear {
             interval: 3,
             stall: 1000,

@@ -124,3 +124,47 @@ impl Channel {
         self.dimm.dirty_pieces()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dimm::of_tests::ALONE;
+    use crate::time::NANOSECOND as NS;
+    use crate::way::Nobody;
+
+    /// Writes of the media beyond one for each line, while so many reads are under way.
+    fn extra_writes(source: Source, reads: u64) -> u64 {
+        const LINES: u64 = 3000;
+        let overrides = [
+            "optane.xpbuffer.contention_spared=0ns",
+            "optane.xpbuffer.contention_wait=20us",
+        ];
+        let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+        let platform = Platform::load("optane-ni", &overrides.map(String::from), &none).unwrap();
+        let mut channel = Channel::new(&platform, ALONE);
+        for first in (0..LINES).step_by(30) {
+            let at = (first + 1) * 4000 * NS;
+            for line in 0..reads {
+                channel.read((1 << 30) + line * 64, at, &mut Nobody);
+            }
+            for piece in 0..4 {
+                for line in first..first + 30 {
+                    channel.write(source, line * 256 + piece * 64, at, at, &mut Nobody);
+                }
+            }
+        }
+        channel.counters().media_writes - LINES
+    }
+
+    #[test]
+    fn pieces_that_wait_in_the_queue_find_their_line_gone_and_more_so_beside_reads() {
+        let alone = extra_writes(Source::Link, 0);
+        assert!(alone > 0);
+        assert!(extra_writes(Source::Link, 30) > alone * 6 / 5);
+    }
+
+    #[test]
+    fn what_caches_give_up_is_not_displaced() {
+        assert_eq!(extra_writes(Source::Caches, 0), 0);
+    }
+}
