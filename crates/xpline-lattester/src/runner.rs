@@ -196,10 +196,8 @@ impl<P: Thread> Run<'_, P> {
         } else {
             1
         };
-        // An access is the making of its address and its lines.
-        let fresh = self.first().fresh_lines();
-        let ops_of = |bytes: u64| (bytes / LINE * 3 / 2).div_ceil(fresh) * (fresh + 1);
-        let (l3, l2) = (ops_of(l3s * platform.l3.size / threads), ops_of(platform.l2.size));
+        let lines = |bytes: u64| bytes / LINE * 3 / 2;
+        let (l3, l2) = (lines(l3s * platform.l3.size / threads), lines(platform.l2.size));
         self.set_warming(true);
         self.machine.warm_l3(&mut self.streams, l3);
         self.machine.warm_caches(&mut self.streams, l2);

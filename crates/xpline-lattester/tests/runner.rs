@@ -258,3 +258,16 @@ proptest! {
         prop_assert_eq!(&run(&with("optane-ni", &["core.count=1"]), &json), &plain);
     }
 }
+
+/// What a store brings into full caches pushes as much out of them, however far accesses overlap.
+#[test]
+fn stores_are_measured_with_caches_full_of_dirty_lines() {
+    for (size, stride) in [(64, 64), (2048, 64), (4096, 192), (8192, 4096)] {
+        let json = format!(
+            r#"{{"experiment": "stride", "op": "store", "size": {size}, "stride": {stride}, "threads": 1, "max_requests": 400000}}"#
+        );
+        let row = run(&builtin("optane-ni"), &json);
+        let ratio = row.traffic.imc_written_bytes as f64 / row.traffic.imc_read_bytes as f64;
+        assert!((ratio - 1.0).abs() < 0.02, "{size} B every {stride} B: {ratio}");
+    }
+}

@@ -108,11 +108,6 @@ impl<W: Walk> Accesses<W> {
         (self.done, self.fenced, self.leaving) = (self.span, self.span, 0);
     }
 
-    /// Lines of an access that the one before did not touch.
-    pub fn fresh_lines(&self) -> u64 {
-        self.fresh / LINE
-    }
-
     /// At the end of a long loop the core has begun to load the line behind it when it finds out that it went wrong.
     fn leave(&self) -> Op {
         if self.leaving == 1 {

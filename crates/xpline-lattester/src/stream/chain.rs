@@ -110,10 +110,6 @@ impl Chain {
         &self.samples
     }
 
-    pub fn fresh_lines(&self) -> u64 {
-        self.steps.iter().map(|step| step.size / LINE).sum()
-    }
-
     /// Begin, or cease, to run without reading the clock.
     pub fn set_warming(&mut self, warming: bool) {
         self.warming = warming;

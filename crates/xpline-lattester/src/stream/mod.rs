@@ -283,17 +283,6 @@ impl Stream {
         }
     }
 
-    /// Lines that an access touches and the one before did not.
-    pub fn fresh_lines(&self) -> u64 {
-        match self {
-            Self::Random(accesses) => accesses.fresh_lines(),
-            Self::Stride(accesses) => accesses.fresh_lines(),
-            Self::Align(accesses) => accesses.fresh_lines(),
-            Self::Chain(chain) => chain.fresh_lines(),
-            _ => 1,
-        }
-    }
-
     /// Latencies measured so far; `None` where the experiment times no single access.
     pub fn samples(&self) -> Option<&Samples> {
         match self {

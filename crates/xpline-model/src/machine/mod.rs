@@ -130,12 +130,13 @@ impl Machine {
         false
     }
 
-    /// Let the programs' next `ops` ops each pass through the caches alone: untimed and uncounted, to begin with caches in steady state.
+    /// Let the programs' next `accesses` loads and stores each pass through the caches alone, and the ops between them: untimed and
+    /// uncounted, to begin with caches in steady state.
     ///
-    /// Lines that the caches give up are dropped; fences, ntstores and clock readings do nothing.
-    pub fn warm_caches<P: Program>(&mut self, programs: &mut [P], ops: u64) {
+    /// Lines that the caches give up are dropped; fences and clock readings do nothing, ntstores drop their line.
+    pub fn warm_caches<P: Program>(&mut self, programs: &mut [P], accesses: u64) {
         let mut dropped = WriteBacks::default();
-        self.warm(programs, ops, |caches, core, line, write, in_step| {
+        self.warm(programs, accesses, |caches, core, line, write, in_step| {
             caches.access(core, line, write, || in_step, &mut dropped);
             dropped = WriteBacks::default();
         });
@@ -143,36 +144,46 @@ impl Machine {
 
     /// The same for the L3 alone, which takes less time: what passes through an L2 reaches the L3 in the same order, only later.
     /// For caches that hold nothing yet; the private ones still hold nothing afterwards.
-    pub fn warm_l3<P: Program>(&mut self, programs: &mut [P], ops: u64) {
-        self.warm(programs, ops, Hierarchy::pass_to_l3);
+    pub fn warm_l3<P: Program>(&mut self, programs: &mut [P], accesses: u64) {
+        self.warm(programs, accesses, Hierarchy::pass_to_l3);
         self.caches.empty_l1ds();
     }
 
     fn warm<P: Program>(
         &mut self,
         programs: &mut [P],
-        ops: u64,
+        accesses: u64,
         mut access: impl FnMut(&mut Hierarchy, usize, u64, bool, u32),
     ) {
         use crate::op::OpKind;
-        for _ in 0..ops {
+        for _ in 0..accesses {
             for (core, program) in programs.iter_mut().enumerate() {
-                let Some(op) = program.next_op() else { continue };
-                program.foretell(|address| self.caches.expect(core, address / LINE));
-                let line = op.addr / LINE;
-                if op.kind == OpKind::Store {
-                    self.cores[core].order.goes_on(line);
-                }
-                let in_step = self.in_step.chance(&self.cores[core].order, 0);
-                match op.kind {
-                    OpKind::Load | OpKind::Prefetch => access(&mut self.caches, core, line, false, in_step),
-                    OpKind::Store | OpKind::LockedRmw => access(&mut self.caches, core, line, true, in_step),
-                    OpKind::Clwb | OpKind::Clflush | OpKind::ClflushOpt if self.timing.eadr => {}
-                    OpKind::Clwb if self.timing.clwb_keeps_line => _ = self.caches.write_back(core, line),
-                    OpKind::Clwb | OpKind::Clflush | OpKind::ClflushOpt | OpKind::NtStore => {
-                        self.caches.forget(core, line);
+                while let Some(op) = program.next_op() {
+                    program.foretell(|address| self.caches.expect(core, address / LINE));
+                    let line = op.addr / LINE;
+                    match op.kind {
+                        OpKind::Load | OpKind::Store | OpKind::LockedRmw => {
+                            let order = &mut self.cores[core].order;
+                            if op.kind == OpKind::Store {
+                                order.goes_on(line);
+                            }
+                            let in_step = self.in_step.chance(order, 0);
+                            access(&mut self.caches, core, line, op.kind != OpKind::Load, in_step);
+                            break;
+                        }
+                        OpKind::NtStore => {
+                            self.caches.forget(core, line);
+                            break;
+                        }
+                        OpKind::Prefetch => {
+                            let in_step = self.in_step.chance(&self.cores[core].order, 0);
+                            access(&mut self.caches, core, line, false, in_step);
+                        }
+                        OpKind::Clwb | OpKind::Clflush | OpKind::ClflushOpt if self.timing.eadr => {}
+                        OpKind::Clwb if self.timing.clwb_keeps_line => _ = self.caches.write_back(core, line),
+                        OpKind::Clwb | OpKind::Clflush | OpKind::ClflushOpt => self.caches.forget(core, line),
+                        _ => {}
                     }
-                    _ => {}
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! leave together: the more surely the longer the stores of their core have gone on in order, and only while the write pending queue
 //! is short. The sweep shows it in the EWR of plain stores to six DIMMs: 0.28 where blocks of 256 B are written in random order,
 //! 0.38 at 128 KiB, 0.48 at 2 MiB, 0.55 where all is one sequence; and 0.26 to 0.33, whatever the order, where the DIMMs are
-//! busy. Accesses that overlap count as disorder.
+//! busy. Accesses that overlap count as disorder, 0.25 to 0.33, but for those of 512 B and more that advance by one line: 0.42 to 0.51.
 
 use crate::platform::SharedCache;
 
@@ -13,8 +13,9 @@ use crate::platform::SharedCache;
 pub struct Order {
     last: u64,
     stride: u64,
-    /// Lines since the last jump.
+    /// Lines since the last jump, and where it led.
     block: u64,
+    began: u64,
     /// The lines that the run may come back to.
     first: u64,
     end: u64,
@@ -32,6 +33,9 @@ const DOUBLING: Doublings = 16;
 /// 1 GiB. A program counts as one run until it shows otherwise.
 const LONGEST: Doublings = 24 * DOUBLING;
 
+/// Lines of an access from which on the next may begin one line further: they are one run.
+const CREEPS: u64 = 8;
+
 /// Runs over which their lengths are averaged.
 const AVERAGED: u32 = 16;
 
@@ -41,6 +45,7 @@ impl Order {
             last: 0,
             stride: 0,
             block: 0,
+            began: 0,
             first: 0,
             end: 0,
             lines: 0,
@@ -69,8 +74,9 @@ impl Order {
     fn jumps(&mut self, line: u64, step: u64) {
         let back = step > u64::MAX / 2;
         let skips_more = step - 1 > self.block;
+        let one_further = (line == self.began + 1) & (self.block >= CREEPS);
         // All three are looked at, as is either end of the run: of random lines no branch can be foretold.
-        if back | skips_more | (step != self.stride) {
+        if !one_further & (back | skips_more | (step != self.stride)) {
             self.average = (self.average * (AVERAGED - 1) + self.length()) / AVERAGED;
             self.lines = 0;
             let comes_back = (line >= self.first) & (line < self.end);
@@ -79,6 +85,7 @@ impl Order {
         }
         self.stride = step;
         self.block = 0;
+        self.began = line;
     }
 
     #[inline]
@@ -151,6 +158,15 @@ mod tests {
         assert!((runs_of(accesses) - 2.0).abs() < 0.1);
         // The last line of an access and the first of the next may be the same: that is no way back.
         assert!(runs_of((0..10_000).flat_map(|access| access * 3..access * 3 + 4)) > 22.0);
+    }
+
+    #[test]
+    fn accesses_of_512_b_that_advance_by_a_line_are_one_run() {
+        let creeping = |lines: u64| runs_of((0..10_000).flat_map(|access| access..access + lines));
+        assert!(creeping(8) > 22.0 && creeping(64) > 22.0);
+        assert!(creeping(4) < 1.0);
+        // Two lines further each is no run.
+        assert!(runs_of((0..10_000).flat_map(|access| access * 2..access * 2 + 8)) < 2.0);
     }
 
     #[test]
