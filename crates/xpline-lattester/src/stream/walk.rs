@@ -19,7 +19,8 @@ pub trait Walk {
     /// The address `offset` bytes into the access at the present place.
     fn address(&self, offset: u64) -> u64;
 
-    /// The address `offset` bytes into the access that comes so many places later, where little work tells it.
+    /// The address `offset` bytes into the access that comes so many places later, where little work tells it. A guess: it may be
+    /// wrong where a walk begins again.
     #[inline]
     fn foreseen(&self, _places: u64, _offset: u64) -> Option<u64> {
         None

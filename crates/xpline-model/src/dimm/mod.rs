@@ -139,11 +139,16 @@ pub mod of_tests {
         channels: 1,
     };
 
-    /// The one DIMM of `optane-ni`, with other values for some keys.
-    pub fn optane(overrides: &[&str]) -> Optane {
+    /// `optane-ni`, one DIMM, with other values for some keys.
+    pub fn platform(overrides: &[&str]) -> Platform {
         let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
         let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
-        match Platform::load("optane-ni", &overrides, &none).unwrap().memory {
+        Platform::load("optane-ni", &overrides, &none).unwrap()
+    }
+
+    /// Its DIMM.
+    pub fn optane(overrides: &[&str]) -> Optane {
+        match platform(overrides).memory {
             Memory::Optane(optane) => *optane,
             _ => unreachable!("optane-ni is Optane"),
         }

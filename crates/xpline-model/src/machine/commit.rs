@@ -154,6 +154,7 @@ impl Machine {
         let rewriting = state.rewriting;
         let buffers = state.combining();
         let free = buffers.free_at();
+        // Whether the line is under way or not: looking it up would tell nothing.
         if free > now.max(rewriting) {
             return Outcome::Retry(free);
         }

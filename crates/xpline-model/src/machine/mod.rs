@@ -133,7 +133,8 @@ impl Machine {
     /// Let the programs' next `accesses` loads and stores each pass through the caches alone, and the ops between them: untimed and
     /// uncounted, to begin with caches in steady state.
     ///
-    /// Lines that the caches give up are dropped; fences and clock readings do nothing, ntstores drop their line.
+    /// Lines that the caches give up are dropped; fences and clock readings do nothing, ntstores drop their line. A program either ends
+    /// or goes on making accesses: one that only computes would never come back.
     pub fn warm_caches<P: Program>(&mut self, programs: &mut [P], accesses: u64) {
         let mut dropped = WriteBacks::default();
         self.warm(programs, accesses, |caches, core, line, write, in_step| {

@@ -33,8 +33,8 @@ const DOUBLING: Doublings = 16;
 /// 1 GiB. A program counts as one run until it shows otherwise.
 const LONGEST: Doublings = 24 * DOUBLING;
 
-/// Lines of an access from which on the next may begin one line further: they are one run.
-const CREEPS: u64 = 8;
+/// Accesses of so many lines and more are one run where each begins one line behind the beginning of the one before.
+const CREEPING: u64 = 8;
 
 /// Runs over which their lengths are averaged.
 const AVERAGED: u32 = 16;
@@ -74,8 +74,8 @@ impl Order {
     fn jumps(&mut self, line: u64, step: u64) {
         let back = step > u64::MAX / 2;
         let skips_more = step - 1 > self.block;
-        let one_further = (line == self.began + 1) & (self.block >= CREEPS);
-        // All three are looked at, as is either end of the run: of random lines no branch can be foretold.
+        let one_further = (line == self.began + 1) & (self.block >= CREEPING);
+        // All are looked at, as is either end of the run: of random lines no branch can be foretold.
         if !one_further & (back | skips_more | (step != self.stride)) {
             self.average = (self.average * (AVERAGED - 1) + self.length()) / AVERAGED;
             self.lines = 0;

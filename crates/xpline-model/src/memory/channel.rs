@@ -128,19 +128,17 @@ impl Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dimm::of_tests::ALONE;
+    use crate::dimm::of_tests::{ALONE, platform};
     use crate::time::NANOSECOND as NS;
     use crate::way::Nobody;
 
     /// Writes of the media beyond one for each line, while so many reads are under way.
     fn extra_writes(source: Source, reads: u64) -> u64 {
         const LINES: u64 = 3000;
-        let overrides = [
+        let platform = platform(&[
             "optane.xpbuffer.contention_spared=0ns",
             "optane.xpbuffer.contention_wait=20us",
-        ];
-        let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
-        let platform = Platform::load("optane-ni", &overrides.map(String::from), &none).unwrap();
+        ]);
         let mut channel = Channel::new(&platform, ALONE);
         for first in (0..LINES).step_by(30) {
             let at = (first + 1) * 4000 * NS;
